@@ -15,34 +15,95 @@ const PAGE: &str = include_str!("../../docs/reference/answers.md");
 
 #[tokio::test(start_paused = true)]
 async fn documented_answers_match_layer() {
-    let mut glance =
-        String::from("## At a glance\n\n| answer | HTTP | gRPC | gRPC-Web |\n|---|---|---|---|\n");
+    let (mut http_rows, mut grpc_rows) = (String::new(), String::new());
     for case in Case::all() {
-        write!(glance, "| {} |", case.name).unwrap();
-        for wire in Wire::ALL {
-            write!(glance, " {} |", verdict(&case.answer(wire).await)).unwrap();
+        let http = case.answer(Wire::Http).await;
+        let grpc = case.answer(Wire::Grpc).await;
+        let web = case.answer(Wire::GrpcWeb).await;
+        assert_eq!(verdict(&grpc), verdict(&web), "{}", case.name);
+        let ends = format!(" | {} | {} |", verdict(&http), verdict(&grpc));
+        assert!(
+            PAGE.lines()
+                .any(|row| row.starts_with(&format!("| {} | ", case.name)) && row.ends_with(&ends)),
+            "{}: docs/reference/answers.md should say{ends}",
+            case.name
+        );
+
+        let is_refusal = verdict(&http) != "the service's own";
+        if is_refusal {
+            assert_eq!(
+                (body(&http), body(&grpc), body(&web)),
+                ("problem details", "none", "none")
+            );
         }
-        glance.push('\n');
-    }
-    let mut page = glance;
-    for wire in Wire::ALL {
+        let (refused, fields_of_http) = split(&http);
+        let expected = if is_refusal { REFUSAL } else { &[] };
+        assert_eq!(refused, expected, "{}", case.name);
         writeln!(
-            page,
-            "\n## {}\n\n| answer | status | body | fields |\n|---|---|---|---|",
-            wire.name()
+            http_rows,
+            "| {} | {} |",
+            case.name,
+            fields_of_http.join("<br>")
         )
         .unwrap();
-        for case in Case::all() {
-            let answer = case.answer(wire).await;
-            let (status, body, fields) = (answer.status().as_u16(), body(&answer), fields(&answer));
-            writeln!(page, "| {} | {status} | {body} | {fields} |", case.name).unwrap();
+
+        // Both protocols have the fields of HTTP, and those of gRPC.
+        let without_challenge = |field: &&String| !field.starts_with("`www-authenticate");
+        let shared: Vec<&String> = fields_of_http.iter().filter(without_challenge).collect();
+        let (of_grpc, fields_of_grpc) = split(&grpc);
+        let (of_web, fields_of_web) = split(&web);
+        assert_eq!(fields_of_grpc, fields_of_web, "{}", case.name);
+        let (own, rest): (Vec<_>, Vec<_>) = fields_of_grpc
+            .iter()
+            .partition(|field| field.starts_with("`grpc-"));
+        assert_eq!(rest, shared, "{}", case.name);
+        if is_refusal {
+            assert_eq!(
+                of_grpc,
+                [
+                    "`cache-control: no-store`",
+                    "`content-type: application/grpc`"
+                ]
+            );
+            assert_eq!(
+                of_web,
+                [
+                    "`cache-control: no-store`",
+                    "`content-type: application/grpc-web`"
+                ]
+            );
+            let own: Vec<&str> = own.into_iter().map(String::as_str).collect();
+            writeln!(grpc_rows, "| {} | {} |", case.name, own.join("<br>")).unwrap();
+        } else {
+            assert!(
+                own.is_empty() && of_grpc.is_empty() && of_web.is_empty(),
+                "{}",
+                case.name
+            );
         }
     }
-    let begin = PAGE.find("## At a glance").unwrap();
-    assert!(
-        PAGE[begin..] == page,
-        "docs/reference/answers.md should go on:\n\n{page}"
-    );
+    for (title, rows) in [("\n## HTTP\n", http_rows), ("\n## gRPC\n", grpc_rows)] {
+        let section = PAGE.split_once(title).unwrap().1;
+        let table = section.split_once("|---|---|\n").unwrap().1;
+        let shown = table.split("\n\n").next().unwrap().trim_end();
+        assert!(
+            shown == rows.trim_end(),
+            "docs/reference/answers.md should have under{title}\n{rows}"
+        );
+    }
+}
+
+/// The fields of every refusal over HTTP.
+const REFUSAL: &[&str] = &[
+    "`cache-control: no-store`",
+    "`content-type: application/problem+json`",
+];
+
+/// Splits the fields of an answer into those that describe its body, and all others.
+fn split(answer: &Response<Bytes>) -> (Vec<String>, Vec<String>) {
+    fields(answer).into_iter().partition(|field| {
+        field.starts_with("`cache-control") || field.starts_with("`content-type")
+    })
 }
 
 /// Returns the meaning of an answer to its client.
@@ -74,7 +135,7 @@ fn body(answer: &Response<Bytes>) -> &'static str {
 }
 
 /// Returns the fields of an answer by name, the types of a status's details, and resets in seconds.
-fn fields(answer: &Response<Bytes>) -> String {
+fn fields(answer: &Response<Bytes>) -> Vec<String> {
     let mut fields: Vec<String> = answer
         .headers()
         .iter()
@@ -85,7 +146,7 @@ fn fields(answer: &Response<Bytes>) -> String {
         })
         .collect();
     fields.sort();
-    fields.join("<br>")
+    fields
 }
 
 /// Returns the seconds from the clock of the tests to a second of the Unix epoch.

@@ -31,16 +31,6 @@ pub(crate) enum Wire {
 }
 
 impl Wire {
-    pub(crate) const ALL: [Self; 3] = [Self::Http, Self::Grpc, Self::GrpcWeb];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Http => "HTTP",
-            Self::Grpc => "gRPC",
-            Self::GrpcWeb => "gRPC-Web",
-        }
-    }
-
     /// Calls a server over a connection of its own.
     async fn call(self, address: SocketAddr) -> Response<Bytes> {
         let stream = TokioIo::new(TcpStream::connect(address).await.unwrap());

@@ -55,7 +55,7 @@ pub(crate) fn worker(size: &str, format: &str) -> Result<(), Box<dyn Error>> {
     let text = if format == Format::Yaml {
         text
     } else {
-        rules(&text, Format::Yaml)?.to_text(format)
+        rules(&text, Format::Yaml)?.document().to_text(format)
     };
     let before = child::resident();
     let began = thread_seconds()?;

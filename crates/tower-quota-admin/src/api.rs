@@ -1,5 +1,3 @@
-//! The state that all handlers share.
-
 use core::convert::Infallible;
 use core::net::IpAddr;
 use core::ops::Deref;
@@ -20,11 +18,9 @@ use crate::problem::{Problem, ProblemKind, Result};
 use crate::recent::Feed;
 use crate::streams::Streams;
 
-/// The state that all handlers share. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Api(pub(crate) Arc<Shared>);
 
-/// The parts of the state.
 pub(crate) struct Shared {
     pub(crate) live: LiveRules,
     pub(crate) title: Option<String>,
@@ -44,17 +40,15 @@ impl Deref for Api {
     }
 }
 
-/// The address of the caller, if it is known.
 pub(crate) struct Caller(pub(crate) Option<IpAddr>);
 
-/// Tells whether the keys in an answer are readable.
+/// Tells whether an answer shows readable keys.
 pub(crate) struct ShowKeys(pub(crate) bool);
 
-/// The way to ask for readable keys.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ShowQuery {
-    /// Asks for readable keys, where the server allows it. They are hashed by default.
+    /// Returns readable keys, if the server allows it. The default is hashed keys.
     #[serde(default)]
     show_keys: bool,
 }
@@ -75,7 +69,6 @@ impl Api {
         api
     }
 
-    /// Returns one version.
     pub(crate) async fn version(&self, number: u64) -> Result<Version> {
         let version = self.live.version(number).await?;
         Ok(version.ok_or(RuleStoreError::UnknownVersion(number))?)
@@ -107,7 +100,7 @@ impl FromRequestParts<Api> for ShowKeys {
     }
 }
 
-/// Names this process by its host and its number.
+/// Names this process by its host and its process number.
 fn this_process() -> String {
     let number = std::process::id();
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();

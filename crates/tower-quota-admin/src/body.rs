@@ -1,14 +1,12 @@
-//! Documents as bodies of requests.
-
 use axum::extract::{FromRequest, Request};
 use http::{HeaderMap, header};
 use tower_quota_rules::Format;
 
 use crate::problem::{Problem, ProblemKind, Result};
 
-/// The text of a document, in the format that the content type names.
+/// The text of a document, in the format of the content type.
 ///
-/// No form of a web page can send these types.
+/// HTML forms cannot send these content types.
 pub(crate) struct DocumentBody {
     pub(crate) text: String,
     pub(crate) format: Format,

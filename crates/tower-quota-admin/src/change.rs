@@ -1,5 +1,3 @@
-//! The author of a change and the reason, as a request gives them.
-
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use serde::Deserialize;
@@ -10,23 +8,20 @@ use crate::Author;
 use crate::extract::Query;
 use crate::problem::{Problem, Result};
 
-/// The author of a change, and the reason for it.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) author: String,
     pub(crate) comment: String,
 }
 
-/// The reason for a change.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ChangeParams {
-    /// The reason for the change, for the audit log. The field `X-Comment` does the same.
+    /// The reason for the change, for the audit log. You may send the header `X-Comment` instead.
     #[param(max_length = 1000)]
     comment: Option<String>,
 }
 
-/// The longest reason, in characters.
 const LONGEST_COMMENT: usize = 1_000;
 
 impl Change {
@@ -34,7 +29,6 @@ impl Change {
         By::new(&self.author).comment(&self.comment)
     }
 
-    /// Prefers the reason in a body, which is listed with the entry.
     pub(crate) fn because(mut self, reason: &str) -> Result<By> {
         let reason = plain_comment(reason)?;
         if !reason.is_empty() {
@@ -44,10 +38,9 @@ impl Change {
     }
 }
 
-/// Checks the length of a reason for a change, and returns it as a line of plain text.
+/// Checks the length of a reason, and returns it as a line of plain text.
 ///
-/// Control characters would reach the terminals of others, and characters that turn the direction of text would hide what
-/// a reason says.
+/// Control characters could reach a terminal, and direction characters could hide text.
 pub(crate) fn plain_comment(comment: &str) -> Result<String> {
     if comment.chars().count() > LONGEST_COMMENT {
         return Err(Problem::invalid(format_args!(

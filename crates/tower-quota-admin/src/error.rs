@@ -1,23 +1,21 @@
-//! The errors of building the router.
-
 use core::error::Error;
 use core::fmt;
 
 use crate::AdminOptions;
 
-/// The error of options from which [`router`](crate::router) builds no router.
+/// The error of invalid options of [`router`](crate::router).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AdminError {
-    /// The options name no way to authenticate.
+    /// The options have no authentication.
     NoAuthentication,
-    /// The options name tokens, and a layer of the application besides.
+    /// The options have tokens, and your own layer too.
     TwoAuthentications,
     /// A token is shorter than [`AdminOptions::SHORTEST_TOKEN`].
     ShortToken {
         /// The name of the token.
         name: String,
-        /// Its length in bytes.
+        /// The length in bytes.
         bytes: usize,
     },
     /// The name of a token is empty.

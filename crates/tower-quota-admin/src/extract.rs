@@ -1,11 +1,11 @@
-//! Extractors whose rejections are problems.
+//! Extractors with problems as rejections.
 
 use axum::extract::{FromRequest, FromRequestParts};
 use axum::response::{IntoResponse, Response};
 
 use crate::problem::Problem;
 
-/// A JSON body. Other content types are refused, which no form of a web page can get around.
+/// A JSON body. HTML forms cannot send its content type.
 #[derive(FromRequest)]
 #[from_request(via(axum::Json), rejection(Problem))]
 pub(crate) struct Json<T>(pub(crate) T);
@@ -16,12 +16,10 @@ impl<T: serde::Serialize> IntoResponse for Json<T> {
     }
 }
 
-/// The parameters in the path, decoded.
 #[derive(FromRequestParts)]
 #[from_request(via(axum::extract::Path), rejection(Problem))]
 pub(crate) struct Path<T>(pub(crate) T);
 
-/// The parameters of the query.
 #[derive(FromRequestParts)]
 #[from_request(via(axum::extract::Query), rejection(Problem))]
 pub(crate) struct Query<T>(pub(crate) T);

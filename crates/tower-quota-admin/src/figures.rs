@@ -1,11 +1,9 @@
-//! Figures of stores, for the health report.
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tower_quota::store::MemoryStats;
 
-/// The figures of a store: numbers by name, and whether it answers.
+/// The figures of a store for the health report, and whether the store answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct StoreFigures {
@@ -13,11 +11,10 @@ pub struct StoreFigures {
     pub(crate) figures: BTreeMap<&'static str, u64>,
 }
 
-/// A store's name, and the function that reads its figures.
 pub(crate) type NamedFigures = (String, Arc<dyn Fn() -> StoreFigures + Send + Sync>);
 
 impl StoreFigures {
-    /// Makes figures of an available store.
+    /// Creates figures of an available store.
     ///
     /// ```
     /// use tower_quota_admin::StoreFigures;
@@ -31,7 +28,7 @@ impl StoreFigures {
         }
     }
 
-    /// Sets whether the store does not answer, or only in part.
+    /// Sets whether the store fails, completely or in part.
     pub const fn unavailable(mut self, unavailable: bool) -> Self {
         self.unavailable = unavailable;
         self

@@ -1,7 +1,7 @@
-//! An admin API for [`tower_quota`]: an axum [`Router`](axum::Router) over [live rules](tower_quota_live).
+//! An admin API for [`tower_quota`], as an axum [`Router`](axum::Router) over [live
+//! rules](tower_quota_live).
 //!
-//! People on call and programs read and change the rules, look at clients, reset, block and allow them, and see who is
-//! limited, without a deploy.
+//! You change the rules, operate on clients, and see who is limited, without a deploy.
 //!
 //! ```no_run
 //! use std::net::SocketAddr;
@@ -22,22 +22,23 @@
 //! # }
 //! ```
 //!
-//! The [guide](https://docs.rs/tower-quota/latest/tower_quota/guide/admin/) shows how to use it, and [`openapi`] describes every route.
+//! See the [guide](https://docs.rs/tower-quota/latest/tower_quota/guide/admin/), and [`openapi`]
+//! for all routes.
 //!
-//! What always holds:
+//! You can rely on these guarantees:
 //!
-//! * **No router without authentication.** [`router`] returns an [`AdminError`] unless the [`AdminOptions`] name bearer
-//!   tokens or a layer of the application. Wrong tokens are limited by address, right ones never.
-//! * **Every change is an audit record** with its author, by the [live rules](tower_quota_live).
-//! * **Errors are problem details** (RFC 9457) of a [`ProblemKind`], which stay the same.
-//! * **Keys are shown hashed** unless the options allow more, and secrets never.
-//! * **Everything is bounded**: bodies, answers' times, lists, event streams.
+//! * **Every router authenticates.** [`router`] returns an [`AdminError`] unless the
+//!   [`AdminOptions`] have bearer tokens or name your own layer. Wrong tokens are limited by
+//!   address.
+//! * **Every change is an audit record** with its author.
+//! * **Errors are problem details** (RFC 9457) of a stable [`ProblemKind`].
+//! * **Keys are hashed** unless your options allow readable keys. Secrets are never shown.
+//! * **Bodies, response times, lists and event streams are bounded.**
 //!
 //! # Features
-//!
 //! | feature | adds |
 //! |---|---|
-//! | `redis` | [`StoreFigures`] of a `RedisStore`: breakers, queue, errors; top clients of all instances, where live rules share them |
+//! | `redis` | [`StoreFigures`] of a `RedisStore`, and top clients of all instances |
 //! | `lease` | [`StoreFigures`] of leases |
 
 #![forbid(unsafe_code)]

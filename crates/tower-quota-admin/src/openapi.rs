@@ -1,5 +1,3 @@
-//! The OpenAPI document.
-
 use http::Method;
 use utoipa::PartialSchema;
 use utoipa::openapi::path::Operation;
@@ -9,10 +7,8 @@ use utoipa::openapi::{Content, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr,
 use crate::auth::Role;
 use crate::problem::{ProblemBody, ProblemKind};
 
-/// The name of the security scheme.
 const BEARER: &str = "bearer";
 
-/// Returns the document without paths.
 pub(crate) fn frame() -> OpenApi {
     let info = InfoBuilder::new()
         .title("tower-quota admin API")
@@ -24,7 +20,7 @@ pub(crate) fn frame() -> OpenApi {
     OpenApiBuilder::new().info(info).build()
 }
 
-/// Adds what all operations have in common: the token, and the problems of any request.
+/// Adds the token and the common problems to all operations.
 pub(crate) fn complete(mut document: OpenApi, has_tokens: bool) -> OpenApi {
     let components = document.components.get_or_insert_default();
     components
@@ -42,7 +38,7 @@ pub(crate) fn complete(mut document: OpenApi, has_tokens: bool) -> OpenApi {
             (Method::DELETE, &mut item.delete),
         ];
         for (method, operation) in operations {
-            // The operations that need no token have no problems either.
+            // Operations without a token have no problems.
             if let Some(operation) = operation
                 && operation.security.is_none()
             {

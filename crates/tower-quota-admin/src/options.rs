@@ -1,5 +1,3 @@
-//! The options of the router.
-
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
@@ -10,7 +8,7 @@ use crate::AdminError;
 use crate::auth::{Role, Token};
 use crate::figures::{NamedFigures, StoreFigures};
 
-/// Options of the admin [`router`](crate::router). Authentication has no default.
+/// Options of the admin [`router`](crate::router). You must choose an authentication.
 ///
 /// ```
 /// use tower_quota_admin::AdminOptions;
@@ -38,26 +36,26 @@ impl AdminOptions {
     /// The longest body of a request, in bytes.
     pub const LONGEST_BODY: usize = 16 << 20;
 
-    /// The most event streams at once.
+    /// The most simultaneous event streams.
     pub const MOST_STREAMS: usize = 32;
 
-    /// The most event streams at once of one token, or of one [`Author`](crate::Author).
+    /// The most simultaneous event streams of a token, or of an [`Author`](crate::Author).
     pub const MOST_STREAMS_EACH: usize = 8;
 
-    /// Makes options without authentication, of which no router is built.
+    /// Creates options without authentication.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Accepts requests with `Authorization: Bearer` and this token, with all rights. The name is the author in audit records.
+    /// Adds a bearer token with all rights. The name is the author in audit records.
     ///
-    /// Call it again for each further person or program. Tokens of under [`SHORTEST_TOKEN`](Self::SHORTEST_TOKEN) bytes
-    /// are an error of [`router`](crate::router).
+    /// Use a token per person or program, with at least [`SHORTEST_TOKEN`](Self::SHORTEST_TOKEN)
+    /// bytes.
     pub fn bearer_token(self, name: impl Into<String>, token: impl Into<String>) -> Self {
         self.bearer_token_of_role(Role::Rules, name, token)
     }
 
-    /// Works like [`bearer_token`](Self::bearer_token), with the rights of a role.
+    /// Adds a token like [`bearer_token`](Self::bearer_token), with the rights of a role.
     ///
     /// ```
     /// use tower_quota_admin::{AdminOptions, Role};
@@ -76,30 +74,30 @@ impl AdminOptions {
         self
     }
 
-    /// Accepts every request: a layer of the application around the router authenticates.
+    /// Accepts every request, for a router behind your own authentication layer.
     ///
-    /// The layer may put an [`Author`](crate::Author) into the extensions of a request, for audit records,
-    /// and a [`Role`] to restrict it.
+    /// Your layer may put an [`Author`](crate::Author) and a [`Role`] into the extensions.
     pub fn authenticated_by_own_layer(mut self) -> Self {
         self.own_layer = true;
         self
     }
 
-    /// Sets how to read the address by which failed authentications are limited: behind a proxy it names the proxy.
+    /// Sets the client address for the limit of failed authentications. Use it behind a proxy.
     ///
-    /// The default is the peer's address. Without [`ConnectInfo`](axum::extract::ConnectInfo) all share one counter.
+    /// The default is the peer's address. Without [`ConnectInfo`](axum::extract::ConnectInfo), all
+    /// clients share a counter.
     pub fn client_ip(mut self, client_ip: ClientIp) -> Self {
         self.client_ip = Some(client_ip);
         self
     }
 
-    /// Lets requests ask for readable keys with `show_keys=true`. Otherwise they are shown hashed.
+    /// Allows readable keys by `show_keys=true`. Keys are hashed otherwise.
     pub const fn allow_showing_keys(mut self) -> Self {
         self.show_keys = true;
         self
     }
 
-    /// Adds a store's figures to the health report: those of a memory store, a Redis store, leases, or your own.
+    /// Adds a store's figures to the health report.
     ///
     /// ```
     /// use tower_quota::MemoryStore;
@@ -118,7 +116,7 @@ impl AdminOptions {
         self
     }
 
-    /// Sets the title of the live page, such as the service and its environment.
+    /// Sets the title of the live page, such as your service and its environment.
     ///
     /// ```
     /// use tower_quota_admin::AdminOptions;
@@ -130,21 +128,20 @@ impl AdminOptions {
         self
     }
 
-    /// Sets the name of this instance, on the live page and in the health report.
+    /// Sets the name of this instance on the live page and in the health report.
     ///
-    /// The default is the name of the host and the number of the process.
+    /// The default is the host and the process number.
     pub fn instance(mut self, instance: impl Into<String>) -> Self {
         self.instance = Some(instance.into());
         self
     }
 
-    /// Sets the longest time to answer a request, 10 s by default.
+    /// Sets the longest time to answer a request. The default is 10 s.
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Returns the error of these options, if they have one.
     pub(crate) fn check(&self) -> Result<(), AdminError> {
         match (self.tokens.is_empty(), self.own_layer) {
             (true, false) => Err(AdminError::NoAuthentication),

@@ -1,4 +1,4 @@
-//! The versions that a change expects, in `If-Match` (RFC 9110, section 13).
+//! The expected version of a change, in `If-Match` (RFC 9110, section 13).
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -7,13 +7,12 @@ use http::{HeaderMap, HeaderValue, header};
 use crate::api::Api;
 use crate::problem::{Problem, ProblemKind, Result};
 
-/// The version that a change of the rules is made from.
 pub(crate) enum Expected {
-    /// `If-Match: "7-0f3a.."`: the version with this entity tag.
+    /// `If-Match: "7-0f3a.."`, the version with this entity tag.
     Tag(String),
-    /// `If-Match: *`: any version.
+    /// `If-Match: *`, any version.
     Any,
-    /// `If-None-Match: *`: none, for the first document of a source.
+    /// `If-None-Match: *`, no version, for the first document.
     None,
 }
 
@@ -39,7 +38,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Expected {
 }
 
 impl Expected {
-    /// Returns the number that the newest version must have: `None` for any, 0 for no version.
+    /// Returns the expected number of the newest version, 0 for no version. Any version has no number.
     pub(crate) async fn number(self, api: &Api) -> Result<Option<u64>> {
         match self {
             Self::Any => Ok(None),
@@ -48,7 +47,7 @@ impl Expected {
                 let number = sent.trim_start_matches('"').split('-').next();
                 if let Some(number) = number.and_then(|number| number.parse().ok()) {
                     match api.version(number).await {
-                        // After a restart, a store may give the same number to another text.
+                        // After a restart, a store may reuse the number for another text.
                         Ok(version) if tag(number, &version.hash) == sent => {
                             return Ok(Some(number));
                         }
@@ -68,14 +67,13 @@ impl Expected {
     }
 }
 
-/// Returns the entity tag of a version.
 pub(crate) fn tag(number: u64, hash: &str) -> HeaderValue {
     // Hexadecimal digits in quotes are a valid value.
     HeaderValue::from_str(&format!("\"{number}-{hash}\""))
         .unwrap_or(HeaderValue::from_static("\"\""))
 }
 
-/// Returns whether the client has this version already: `If-None-Match` has the entity tag.
+/// Returns whether `If-None-Match` contains the entity tag.
 pub(crate) fn has(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     let tags = headers
         .get_all(header::IF_NONE_MATCH)

@@ -1,4 +1,4 @@
-//! The layer that all requests pass: a deadline, and the fields that keep browsers from doing harm.
+//! A deadline and protective headers for all requests.
 
 use core::time::Duration;
 
@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue, Method, Uri, header};
 
 use crate::problem::{Problem, ProblemKind, Result};
 
-/// Answers with 503 if the handler, the body it reads included, takes longer than this.
+/// Answers with 503 if the handler and its body take longer.
 pub(crate) async fn timeout(
     State(longest): State<Duration>,
     request: Request,
@@ -22,9 +22,9 @@ pub(crate) async fn timeout(
     })
 }
 
-/// Forbids caches, frames, scripts and guesses at the content type.
+/// Forbids caches, frames, scripts and content sniffing.
 ///
-/// There are no fields of CORS: no page of another origin reads an answer or sends JSON.
+/// Without CORS headers, pages of other origins cannot read answers or send JSON.
 pub(crate) async fn headers(request: Request, next: Next) -> Response {
     const FIELDS: [(HeaderName, &str); 4] = [
         (header::CACHE_CONTROL, "no-store"),
@@ -44,7 +44,7 @@ pub(crate) async fn headers(request: Request, next: Next) -> Response {
     response
 }
 
-/// Answers requests for rules, blocks and explanations with 404 where no live rules follow a store.
+/// Answers requests about documents with 404 if the live rules follow no store.
 pub(crate) async fn documents(
     State(follows_store): State<bool>,
     request: Request,
@@ -58,7 +58,6 @@ pub(crate) async fn documents(
     Ok(next.run(request).await)
 }
 
-/// Answers requests for paths that do not exist.
 pub(crate) async fn unknown_path(uri: Uri) -> Problem {
     Problem::not_found(format_args!(
         "there is no {}: see /v1/openapi.json",
@@ -66,7 +65,6 @@ pub(crate) async fn unknown_path(uri: Uri) -> Problem {
     ))
 }
 
-/// Answers requests with methods that a path does not have.
 pub(crate) async fn unknown_method(method: Method) -> Problem {
     let detail = format_args!("this path has no {method}: the field `Allow` lists its methods");
     Problem::new(ProblemKind::MethodNotAllowed, detail)

@@ -1,4 +1,4 @@
-//! The decisions of the last five minutes, second by second, and the snapshot that all streams share.
+//! The decisions of the last five minutes by second, and the snapshot shared by all streams.
 
 use core::cmp::Reverse;
 use core::time::Duration;
@@ -16,28 +16,25 @@ use utoipa::ToSchema;
 use crate::api::{Api, Shared};
 use crate::routes::events::Snapshot;
 
-/// The seconds that are kept.
 const KEPT: usize = 300;
 
-/// The limits that are kept of a second, so that thousands of limits take no more memory.
+/// The most limits of a second, to bound the memory of thousands of limits.
 const MOST_LIMITS: usize = 200;
 
-/// The seconds of store calls in a snapshot.
 const LATENCY: usize = 10;
 
-/// The decisions of one second.
+/// The decisions of a second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Second {
     /// The end, in milliseconds since 1970.
     at_ms: u64,
-    /// The length, in milliseconds. A process that was stopped has a long one.
+    /// The length, in milliseconds. It is long after the process was stopped.
     lasts_ms: u64,
-    /// The requests by limit: admitted, admitted by this limit and refused by another one, refused. Limits without
-    /// requests are absent.
+    /// The requests by limit, as admitted, admitted by this limit and refused by another limit, and
+    /// refused. Limits without requests are absent.
     limits: BTreeMap<&'static str, [u64; 3]>,
 }
 
-/// The last five minutes of an instance.
 #[derive(Default)]
 pub(crate) struct Recent {
     seconds: VecDeque<Second>,
@@ -45,7 +42,6 @@ pub(crate) struct Recent {
     calls: VecDeque<StoreLatency>,
 }
 
-/// The recent decisions, and the newest snapshot.
 pub(crate) struct Feed {
     recent: Mutex<Recent>,
     pub(crate) snapshots: watch::Sender<Arc<str>>,
@@ -53,7 +49,6 @@ pub(crate) struct Feed {
 }
 
 impl Recent {
-    /// Adds the totals at an instant.
     pub(crate) fn add(&mut self, now: Instant, at_ms: u64, totals: &[DecisionTotals]) {
         let of_limit = |limit: &DecisionTotals| {
             let admitted = limit.allowed + limit.queued + limit.shadowed + limit.degraded;
@@ -87,7 +82,6 @@ impl Recent {
         self.before = Some((now, totals));
     }
 
-    /// Returns the requests of each limit in the last minute.
     pub(crate) fn last_minute(&self) -> HashMap<&'static str, [u64; 3]> {
         let mut sums: HashMap<&'static str, [u64; 3]> = HashMap::new();
         for second in self.seconds.iter().rev().take(60) {
@@ -99,7 +93,7 @@ impl Recent {
         sums
     }
 
-    /// Returns the newest second, or all of them, with these limits alone.
+    /// Returns the newest second, or all seconds, with only these limits.
     pub(crate) fn seconds(&self, all: bool, limits: &[&'static str]) -> Vec<Second> {
         let first = if all {
             0
@@ -114,13 +108,11 @@ impl Recent {
         seconds.map(listed).collect()
     }
 
-    /// Returns the store's calls of the last seconds.
     pub(crate) fn calls(&self, now: &StoreLatency) -> StoreLatency {
         now.since(&self.calls.front().cloned().unwrap_or_default())
     }
 }
 
-/// The order of limits: by refusals, and then by requests.
 pub(crate) fn rank(counts: &[u64; 3]) -> Reverse<(u64, u64)> {
     Reverse((counts[2], counts.iter().sum()))
 }
@@ -138,7 +130,7 @@ impl Feed {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts to observe the instance, once, as soon as there is a runtime. It ends with the router.
+    /// Starts the observation once there is a runtime. It ends with the router.
     pub(crate) fn start(api: &Api) {
         let mut started = api
             .feed
@@ -186,7 +178,6 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Returns the milliseconds since 1970.
 #[expect(clippy::disallowed_methods, reason = "no counter depends on it")]
 pub(crate) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

@@ -1,5 +1,3 @@
-//! The router: its routes, and the layers around them.
-
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -19,16 +17,16 @@ use crate::routes::{
 };
 use crate::{AdminError, AdminOptions, auth, page, protect};
 
-/// Builds the router of the admin API, to serve on a listener of its own.
+/// Builds the router of the admin API, for its own listener.
 ///
-/// The source is [`LiveRules`], or the [handle](tower_quota::RateLimitHandle) of a layer whose policy your code makes. Without
-/// live rules, the routes of rules and blocks answer with 404.
+/// Pass [`LiveRules`], or the [handle](tower_quota::RateLimitHandle) of a layer with a policy from
+/// your code. With a handle, the routes of rules and blocks answer with 404.
 ///
-/// Serve it with `into_make_service_with_connect_info::<SocketAddr>()`, so that failed authentications are limited by
-/// address.
+/// Serve it with `into_make_service_with_connect_info::<SocketAddr>()`, to limit failed
+/// authentications by address.
 ///
 /// # Errors
-/// [`AdminError`] unless the options name a way to authenticate.
+/// [`AdminError`] without an authentication.
 pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Router, AdminError> {
     let live: LiveRules = source.into();
     options.check()?;
@@ -56,7 +54,7 @@ pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Rou
         router
     } else {
         let tokens: Arc<[auth::Token]> = options.tokens.into();
-        // The last layer is the first to see a request.
+        // The last layer sees a request first.
         router
             .layer(from_fn(auth::require))
             .layer(auth::failures(options.client_ip))
@@ -67,7 +65,7 @@ pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Rou
     Ok(router.merge(page))
 }
 
-/// Returns the OpenAPI document of the API, as `/v1/openapi.json` serves it.
+/// Returns the OpenAPI document of the API, as in `/v1/openapi.json`.
 ///
 /// ```
 /// let document = tower_quota_admin::openapi();
@@ -78,7 +76,7 @@ pub fn openapi() -> OpenApi {
     crate::openapi::complete(routes().merge(public()).into_openapi(), true)
 }
 
-/// The routes that need no token, and are not limited.
+/// The routes without a token.
 fn public() -> OpenApiRouter<Api> {
     OpenApiRouter::new().routes(routes!(health::ready))
 }

@@ -1,28 +1,26 @@
-//! The status of a limit for a client, as the API shows it.
-
 use core::time::Duration;
 
 use serde::Serialize;
 use tower_quota::{LimitStatus, Outcome};
 use utoipa::ToSchema;
 
-/// The units that a client has left of a limit, and until when.
+/// The remaining units of a client, and the reset time.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Status {
     /// The name of the limit.
     limit: String,
-    /// The most units that it admits at once.
+    /// The most units admitted at once.
     capacity: u64,
-    /// The units left.
+    /// The remaining units.
     remaining: u64,
-    /// The time until nothing is used, in milliseconds, rounded up.
+    /// The time until the counter is full, in milliseconds, rounded up.
     full_after_ms: u64,
-    /// The outcome of a request of one unit now.
+    /// The outcome of a request of a unit now.
     outcome: Outcomes,
-    /// The time after which a request of one unit would be admitted, in milliseconds, rounded up.
+    /// The retry time of a request of a unit, in milliseconds, rounded up.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
-    /// True if the limit is evaluated and not enforced.
+    /// True if the limit is evaluated without enforcing it.
     shadow: bool,
 }
 
@@ -43,7 +41,7 @@ impl From<LimitStatus> for Status {
             Outcome::Allow => (Outcomes::Allowed, None),
             Outcome::Wait(wait) => (Outcomes::Queued, Some(millis(wait))),
             Outcome::Refuse(wait) => (Outcomes::Limited, Some(millis(wait))),
-            // Never, and outcomes that this version does not know.
+            // `Never`, and outcomes unknown to this version.
             _ => (Outcomes::Never, None),
         };
         Self {

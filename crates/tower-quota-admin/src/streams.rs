@@ -1,5 +1,3 @@
-//! The places for event streams.
-
 use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,30 +8,27 @@ use tokio_stream::{Stream, StreamExt};
 
 use crate::AdminOptions;
 
-/// The places for event streams.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
-    /// The number of streams of each author. Authors whose layer names none share the empty name.
+    /// The number of streams by author. Requests without an author share the empty name.
     open: Mutex<HashMap<String, usize>>,
 }
 
-/// A place for one stream, which is free again when it is dropped.
+/// A place for a stream, freed on drop.
 #[derive(Debug)]
 pub(crate) struct Place {
     streams: Arc<Streams>,
     author: String,
 }
 
-/// The times of a stream.
 pub(crate) struct Pace {
-    /// The longest that a snapshot waits for a reader.
+    /// The longest time a snapshot waits for a reader.
     pub(crate) patience: Duration,
-    /// The end of the stream.
     pub(crate) longest: Duration,
 }
 
 impl Streams {
-    /// Takes a place, if one is free for this author.
+    /// Takes a place, if there is a free place for this author.
     pub(crate) fn enter(self: &Arc<Self>, author: &str) -> Option<Place> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let own = open.get(author).copied().unwrap_or_default();
@@ -50,9 +45,9 @@ impl Streams {
 }
 
 impl Place {
-    /// Sends snapshots until the stream ends, or its reader stops to read.
+    /// Sends snapshots until the stream ends, or its reader stops reading.
     ///
-    /// It is a task of its own: a body that nobody reads is not polled, and could not free its place.
+    /// Runs in a task, since an unread body is never polled and could not free its place.
     pub(crate) async fn send<T>(
         self,
         pace: Pace,
@@ -94,7 +89,7 @@ mod tests {
         let streams = Arc::new(Streams::default());
         for (patience, longest) in [(millis(20), millis(60_000)), (millis(60_000), millis(20))] {
             let pace = Pace { patience, longest };
-            // The receiver stays open, and nobody reads.
+            // The receiver stays open without reading.
             let (sender, _receiver) = tokio::sync::mpsc::channel(1);
             let place = streams.enter("ann").unwrap();
             let endless = tokio_stream::iter(core::iter::repeat(()));

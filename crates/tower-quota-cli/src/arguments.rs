@@ -1,5 +1,3 @@
-//! The arguments of the command.
-
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -18,8 +16,8 @@ use crate::simulate::SimulateArguments;
 
 /// Checks and compares rules of rate limits, replays access logs, operates running services.
 ///
-/// Exit codes: 0 if all is well, 1 for problems, refusals and differences, 2 for arguments and files that cannot be
-/// used, 3 if a service or a store cannot be reached.
+/// Exit codes: 0 for success, 1 for problems, refusals and differences, 2 for unusable arguments
+/// and files, 3 if a service or a store is unreachable.
 #[derive(Debug, Parser)]
 #[command(name = "tower-quota", version)]
 pub(crate) struct Arguments {
@@ -32,21 +30,21 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Lists all that is wrong with rules: where, and how to fix it.
+    /// Lists the problems of rules, with their place and fix.
     Check(CheckArguments),
-    /// Runs the sample requests that rules carry as their tests.
+    /// Runs the sample requests in your rules.
     Test(TestArguments),
-    /// Lists what changes from one document or version to another, by limit, tier and route.
+    /// Lists the differences between two documents or versions, by limit, tier and route.
     Diff(DiffArguments),
     /// Prints rules in another format.
     Convert(ConvertArguments),
-    /// Prints the JSON Schema of rules, with which editors complete and check them.
+    /// Prints the JSON Schema of rules, for completion and checks in your editor.
     Schema,
-    /// Replays an access log through rules: who would be limited, and by which limit.
+    /// Replays an access log through rules, and shows the clients and limits affected.
     Simulate(SimulateArguments),
     /// Puts rules in force, on all instances.
     Put(Remote<PutArguments>),
-    /// Shows what the shadow document would change, on all instances.
+    /// Shows the effect of the shadow document, on all instances.
     Shadow(TargetArguments),
     /// Puts the shadow document in force.
     Promote(Remote<ChangeArguments>),
@@ -56,19 +54,19 @@ pub(crate) enum Command {
     Rollback(Remote<RollbackArguments>),
     /// Lists the versions of the rules, the newest first.
     History(Remote<HistoryArguments>),
-    /// Lists changes of rules, clients and blocks: who, what, before, after, why.
+    /// Lists changes of rules, clients and blocks, with their author and reason.
     Audit(Remote<HistoryArguments>),
     /// Prints the rules in force, or an earlier version.
     Show(Remote<ShowArguments>),
-    /// Says which limits a request meets, with which keys. Charges nothing.
+    /// Shows the limits and keys of a request, and charges no units.
     Explain(ExplainArguments),
-    /// Shows what a client has left of a limit, and until when. The exit code is 1 if it is limited.
+    /// Shows a client's remaining units of a limit. The exit code is 1 if the client is limited.
     Peek(Remote<PeekArguments>),
-    /// Forgets what a client has used of a limit, and its penalty.
+    /// Clears a client's counter of a limit, and its penalty.
     Reset(Remote<ResetArguments>),
     /// Gives units back to a client, or with an end, units above the quota.
     Grant(Remote<GrantArguments>),
-    /// Blocks a client or a network on all instances, or lets it pass uncounted.
+    /// Blocks a client or a network on all instances, or exempts it from all limits.
     Block(Remote<BlockArguments>),
     /// Removes a block.
     Unblock(Remote<UnblockArguments>),
@@ -78,11 +76,11 @@ pub(crate) enum Command {
     Override(Remote<OverrideArguments>),
     /// Lists the overrides and credits in force.
     Overrides(Remote<ListArguments>),
-    /// Shows the health of an instance. The exit code is 1 if it is not healthy.
+    /// Shows the health of an instance. The exit code is 1 if the instance is unhealthy.
     Health(TargetArguments),
-    /// Lists the clients that are limited most, or that send most requests.
+    /// Lists the clients with the most refused requests, or the most requests.
     Top(Remote<TopArguments>),
-    /// Prints a script that completes arguments in a shell.
+    /// Prints a completion script for your shell.
     Completions {
         /// The shell.
         shell: Shell,

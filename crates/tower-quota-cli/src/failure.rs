@@ -1,5 +1,3 @@
-//! Failures of a command, each with its exit code.
-
 use core::fmt;
 use std::process::ExitCode;
 
@@ -7,24 +5,21 @@ use serde_json::json;
 
 use crate::visible::visible;
 
-/// The reason why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The rules have problems, a service refuses the request, or things differ.
+    /// The rules have problems, a service refuses the request, or the compared rules differ.
     Problem(String),
-    /// The arguments or a file cannot be used.
+    /// The arguments or a file are unusable.
     Usage(String),
-    /// The service or the store cannot be reached.
+    /// The service or the store is unreachable.
     Unreachable(String),
 }
 
 impl Failure {
-    /// Makes a failure of arguments.
     pub(crate) fn usage<E: fmt::Display>(error: E) -> Self {
         Self::Usage(error.to_string())
     }
 
-    /// Makes failures of a file or an address.
     pub(crate) fn at<E: fmt::Display>(place: impl fmt::Display) -> impl Fn(E) -> Self {
         move |error| Self::Usage(format!("{place}: {error}"))
     }
@@ -37,7 +32,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Returns the exit code: whether something was found, or the failure, which is printed.
+/// Returns the exit code of a command, and prints its failure.
 pub(crate) fn exit(ended: Result<bool, Failure>, is_json: bool) -> ExitCode {
     let failure = match ended {
         Ok(found) => return ExitCode::from(u8::from(found)),
@@ -52,7 +47,7 @@ pub(crate) fn exit(ended: Result<bool, Failure>, is_json: bool) -> ExitCode {
     if is_json {
         eprintln!("{}", json!({ "error": text }));
     } else {
-        // Problems of a document say themselves that they are errors.
+        // Problems of a document begin with their severity.
         let text = text.trim_start_matches("error: ");
         eprintln!("error: {}", visible(text, true));
     }

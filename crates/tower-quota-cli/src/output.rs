@@ -1,5 +1,3 @@
-//! Output: JSON for programs, text for people.
-
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -8,21 +6,17 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::visible::visible;
 
-/// The result of a command.
 pub(crate) type Ended = Result<Output, Failure>;
 
-/// The output of a command.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// The output for programs. If it is null, they get the text too.
+    /// The output for programs. With null, programs get the text too.
     json: Value,
     text: String,
-    /// True if the command has found problems or differences.
     has_findings: bool,
 }
 
 impl Output {
-    /// Makes the output of a value, and of a text that shows it to people.
     pub(crate) fn new(value: &impl Serialize, text: &str) -> Ended {
         Ok(Self {
             text: visible(text, true),
@@ -30,7 +24,7 @@ impl Output {
         })
     }
 
-    /// Makes the output of a value and of a document, which is printed as it is.
+    /// Creates the output of a value, with a document that is printed unchanged.
     pub(crate) fn document(value: &impl Serialize, text: String) -> Ended {
         let json = serde_json::to_value(value);
         Ok(Self {
@@ -40,7 +34,7 @@ impl Output {
         })
     }
 
-    /// Makes the output of a value, which the text shows as it is.
+    /// Creates the output of a value, with a generated text.
     pub(crate) fn answer(json: Value) -> Ended {
         Ok(Self {
             text: visible(&describe(&json), true),
@@ -49,15 +43,14 @@ impl Output {
         })
     }
 
-    /// Sets whether the command has found problems or differences.
     pub(crate) fn found(mut self, has_findings: bool) -> Self {
         self.has_findings = has_findings;
         self
     }
 
-    /// Prints the output, and returns whether the command has found something.
+    /// Prints the output. Returns whether the command has found problems or differences.
     ///
-    /// A reader that has gone, such as `head`, is no failure.
+    /// Ignores a closed pipe, for example of `head`.
     pub(crate) fn print(&self, is_json: bool) -> Result<bool, Failure> {
         let mut out = io::stdout().lock();
         let written = if is_json && !self.json.is_null() {
@@ -74,86 +67,92 @@ impl Output {
     }
 }
 
-/// A part of a value as people read it.
-pub(crate) enum Part {
-    Line(String),
-    Table(Table),
-}
-
-/// Returns a value for people: a line for each field, and a table for each list.
+/// Returns a value as text, with a line for a field and a table for a list.
 pub(crate) fn describe(value: &Value) -> String {
     let mut out = String::new();
-    for (name, part) in parts(value) {
-        match part {
-            Part::Line(text) if name.is_empty() => out += &format!("{text}\n"),
-            Part::Line(text) => out += &format!("{name}: {text}\n"),
-            Part::Table(table) if name.is_empty() => out += &table.text(),
-            Part::Table(table) => {
-                // One empty line is enough between two tables.
-                let end = out.trim_end().len();
-                out.truncate(end);
-                out += &format!("\n\n{name}:\n{}\n", table.text());
-            }
+    for (name, value) in leaves("", value) {
+        if let Value::Array(rows) = value
+            && !rows.is_empty()
+        {
+            let title = if name.is_empty() { name } else { name + ":\n" };
+            out.truncate(out.trim_end().len());
+            out += &format!("\n\n{title}{}\n", table(rows));
+            continue;
         }
+        let (name, text) = shown((name, value));
+        let title = if name.is_empty() { name } else { name + ": " };
+        out += &format!("{title}{text}\n");
     }
     out.trim_start_matches('\n').trim_end().to_owned() + "\n"
 }
 
-/// Returns the parts of a value with their names. Objects put their names before those of their fields.
-pub(crate) fn parts(value: &Value) -> Vec<(String, Part)> {
-    let mut all = Vec::new();
+/// Returns the fields in a value. The name of a nested field includes the names of its parents.
+fn leaves<'v>(name: &str, value: &'v Value) -> Vec<(String, &'v Value)> {
     match value {
-        Value::Null => {}
-        Value::Object(object) => {
-            for (name, value) in object {
-                let name = name.replace('_', " ");
-                if let (Some(name), Some(number)) = (name.strip_suffix(" ms"), value.as_u64()) {
-                    all.push((name.to_owned(), Part::Line(millis(number))));
-                    continue;
-                }
-                for (inner, part) in parts(value) {
-                    all.push((format!("{name} {inner}").trim_end().to_owned(), part));
-                }
-            }
+        Value::Object(fields) => {
+            let nested = fields.iter().flat_map(|(field, value)| {
+                let name = format!("{name} {field}").replace('_', " ");
+                leaves(name.trim_start(), value)
+            });
+            nested.collect()
         }
-        Value::Array(items) if items.is_empty() => {
-            all.push((String::new(), Part::Line("none".into())));
+        Value::Array(items) if items.first().is_some_and(|item| !item.is_object()) => {
+            items.iter().flat_map(|item| leaves(name, item)).collect()
         }
-        Value::Array(items) if items[0].is_object() => {
-            all.push((String::new(), Part::Table(table(items))));
-        }
-        Value::Array(items) => all.extend(items.iter().flat_map(parts)),
-        Value::String(text) if text.is_empty() => {}
-        Value::String(text) => all.push((String::new(), Part::Line(visible(text, false)))),
-        value => {
-            // Versions stay as commands read them.
-            let large = value.as_u64().filter(|number| *number >= 10_000);
-            let text = large.map_or(value.to_string(), grouped);
-            all.push((String::new(), Part::Line(text)));
-        }
+        Value::Null => Vec::new(),
+        Value::String(text) if text.is_empty() => Vec::new(),
+        leaf => vec![(name.to_owned(), leaf)],
     }
-    all
 }
 
-/// Returns objects as a table with a column for each field that one of them has.
-fn table(objects: &[Value]) -> Table {
-    let objects: Vec<_> = objects.iter().map(parts).collect();
-    let mut heads = Vec::new();
-    for (head, _) in objects.iter().flatten() {
-        if !heads.contains(head) {
-            heads.push(head.clone());
+fn shown((name, value): (String, &Value)) -> (String, String) {
+    let text = match value {
+        Value::String(text) => visible(text, false),
+        Value::Array(_) => "none".to_owned(),
+        value => match (name.strip_suffix(" ms"), value.as_u64()) {
+            (Some(name), Some(number)) => return (name.to_owned(), millis(number)),
+            // Versions are below this bound, so you can copy them into commands.
+            (None, Some(number @ 10_000..)) => grouped(number),
+            _ => value.to_string(),
+        },
+    };
+    (name, text)
+}
+
+/// Returns objects as a table with a column for every field, with numbers aligned right.
+fn table(objects: &[Value]) -> String {
+    let row = |object| leaves("", object).into_iter().map(shown).collect();
+    let rows: Vec<Vec<(String, String)>> = objects.iter().map(row).collect();
+    let mut heads: Vec<&str> = Vec::new();
+    for (head, _) in rows.iter().flatten() {
+        if !heads.contains(&head.as_str()) {
+            heads.push(head);
         }
     }
-    let cell = |object: &[(String, Part)], head| match object.iter().find(|(name, _)| name == head)
-    {
-        Some((_, Part::Line(text))) => text.clone(),
-        _ => String::new(),
-    };
-    let row = |object: &Vec<_>| heads.iter().map(|head| cell(object, head)).collect();
-    Table {
-        rows: objects.iter().map(row).collect(),
-        heads,
+    let mut lines = vec![String::new(); rows.len() + 1];
+    for head in heads {
+        let cell = |row: &Vec<(String, String)>| {
+            let found = row.iter().find(|(name, _)| name == head);
+            found.map_or(String::new(), |(_, text)| text.clone())
+        };
+        let mut cells: Vec<String> = rows.iter().map(cell).collect();
+        let is_number = |cell: &String| {
+            cell.starts_with(|c: char| c.is_ascii_digit()) || matches!(cell.as_str(), "" | "-")
+        };
+        let is_right = cells.iter().all(is_number);
+        cells.insert(0, head.to_owned());
+        let width = cells.iter().map(|cell| cell.chars().count()).max();
+        let width = width.unwrap_or(0);
+        for (line, cell) in lines.iter_mut().zip(cells) {
+            *line += &if is_right {
+                format!("{cell:>width$}  ")
+            } else {
+                format!("{cell:<width$}  ")
+            };
+        }
     }
+    let lines = lines.iter().map(|line| line.trim_end().to_owned() + "\n");
+    lines.collect()
 }
 
 /// Returns milliseconds as text for people: `4.2 s`, `5 min`.
@@ -166,46 +165,7 @@ fn millis(millis: u64) -> String {
     }
 }
 
-/// A table: its heads, and rows of as many cells.
-#[derive(Debug)]
-pub(crate) struct Table {
-    pub(crate) heads: Vec<String>,
-    pub(crate) rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    /// Returns the table as lines. Numbers are on the right of their columns.
-    pub(crate) fn text(&self) -> String {
-        let mut lines = vec![String::new(); self.rows.len() + 1];
-        for (column, head) in self.heads.iter().enumerate() {
-            let cells = || self.rows.iter().map(|row| row[column].as_str());
-            let is_number = |cell: &str| {
-                cell.starts_with(|c: char| c.is_ascii_digit()) || matches!(cell, "" | "-")
-            };
-            let all_numbers = cells().all(is_number);
-            let lengths = cells()
-                .chain([head.as_str()])
-                .map(|cell| cell.chars().count());
-            let width = lengths.max().unwrap_or(0);
-            for (line, cell) in lines
-                .iter_mut()
-                .zip([head.as_str()].into_iter().chain(cells()))
-            {
-                *line += &if all_numbers {
-                    format!("{cell:>width$}  ")
-                } else {
-                    format!("{cell:<width$}  ")
-                };
-            }
-        }
-        lines
-            .iter()
-            .map(|line| line.trim_end().to_owned() + "\n")
-            .collect()
-    }
-}
-
-/// Returns a number with its thousands apart: `1,234,567`.
+/// Returns a number with thousands separators: `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),

@@ -1,4 +1,4 @@
-/// Returns a text whose characters cannot change a terminal or the order of what is around them.
+/// Escapes control characters, and characters that change the direction of text.
 pub(crate) fn visible(text: &str, keeps_lines: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

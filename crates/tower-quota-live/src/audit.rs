@@ -1,25 +1,23 @@
-//! The audit log: who changed what, when, and from what to what.
-
 use serde::{Deserialize, Serialize};
 
 use super::time::Time;
 
-/// A change, as the audit log keeps it. It holds neither keys nor documents: keys are hashed, documents are numbers.
+/// A record of the audit log. Keys appear as hashes, documents as version numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct AuditRecord {
-    /// The instant of the change.
+    /// The time of the change.
     pub time: Time,
     /// The author.
     pub who: String,
     /// The kind of change.
     pub what: Action,
-    /// The target of the change: `rules`, a limit and a hashed key, a block's id.
+    /// The target, such as `rules`, a limit with a hashed key, or the id of a block.
     pub target: String,
-    /// The value before, if there was one.
+    /// The value before the change, if any.
     pub before: Option<String>,
-    /// The value after, if there is one.
+    /// The value after the change, if any.
     pub after: Option<String>,
     /// The reason.
     pub comment: String,
@@ -58,7 +56,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Returns the action in one word.
+    /// Returns the action in a word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -79,7 +77,6 @@ impl Action {
 }
 
 impl AuditRecord {
-    /// Writes the record to the tracing target `tower_quota::audit`.
     pub(crate) fn log(&self) {
         tracing::info!(
             target: "tower_quota::audit",

@@ -1,6 +1,4 @@
-//! The author of a change, and the reason for it.
-
-/// The author of a change, and the reason for it, as the audit log keeps them.
+/// The author of a change and the reason, for the audit log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct By {
@@ -9,7 +7,7 @@ pub struct By {
 }
 
 impl By {
-    /// Names the author: a person, a program, the subject of a token.
+    /// Names the author, such as a person, a program or the subject of a token.
     pub fn new(author: impl Into<String>) -> Self {
         Self {
             author: author.into(),

@@ -1,5 +1,3 @@
-//! The errors of changes.
-
 use core::error::Error;
 use core::fmt;
 
@@ -9,7 +7,6 @@ use tower_quota::{ConfigError, HandleError};
 use super::store::RuleStoreError;
 use tower_quota_rules::{Problems, TestReport};
 
-/// The reason why a document cannot come into force.
 #[derive(Clone, Debug)]
 pub(crate) enum Invalid {
     Problems(Problems),
@@ -29,7 +26,7 @@ impl fmt::Display for Invalid {
     }
 }
 
-/// The error of a start without rules. It names the store, the failure and the fix.
+/// The error of a start without rules, with the store, the failure and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StartError {
@@ -52,7 +49,7 @@ pub enum StartError {
         /// The store.
         store: String,
     },
-    /// The limits of [`WithoutRules::Fallback`](crate::WithoutRules::Fallback) cannot be used.
+    /// The limits of [`WithoutRules::Fallback`](crate::WithoutRules::Fallback) are unusable.
     Fallback(String),
 }
 
@@ -87,15 +84,15 @@ impl Error for StartError {}
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// The document is invalid: it was not put.
+    /// The document is invalid and was not put.
     Invalid(Problems),
-    /// The document cannot run beside the one in force.
+    /// The document is incompatible with the document in force.
     Beside(ConfigError),
-    /// The change cannot be made, for this reason.
+    /// The change is refused, for this reason.
     Refused(String),
-    /// The limit or the client cannot be changed so, or the store of the counters failed.
+    /// The limit cannot be changed for this client, or the store of the counters failed.
     Client(HandleError<BoxStoreError>),
-    /// The store did not make the change, or did not say so in time.
+    /// The store did not make the change, or did not confirm it in time.
     Store(RuleStoreError),
 }
 

@@ -5,11 +5,11 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Replaces a file by a rename, so that no reader sees half of it, also after a crash.
+/// Replaces a file by a rename, so readers always see a complete file, even after a crash.
 pub(crate) async fn replace(path: &Path, text: String) -> io::Result<()> {
     let path = path.to_owned();
     blocking(move || {
-        // A link stays, and the file that it leads to is replaced.
+        // A symlink stays, and its target is replaced.
         let path = fs::canonicalize(&path).unwrap_or(path);
         let beside = beside(&path);
         let replaced = write(&beside, &text, &path).and_then(|()| fs::rename(&beside, &path));
@@ -18,11 +18,10 @@ pub(crate) async fn replace(path: &Path, text: String) -> io::Result<()> {
     .await
 }
 
-/// Writes a file that takes the place of another, with the permissions of that one.
 fn write(path: &Path, text: &str, replaced: &Path) -> io::Result<()> {
     let mut options = File::options();
     options.write(true).create_new(true);
-    // A new file is for its owner alone.
+    // Only the owner may read a new file.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path)?;
@@ -42,7 +41,6 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Runs work that waits for a disk on a thread of its own.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

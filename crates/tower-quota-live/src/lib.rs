@@ -1,4 +1,4 @@
-//! Rules for [tower-quota](tower_quota) that change while requests run: versions, rollback, shadow documents, blocks.
+//! Rules for [tower-quota](tower_quota) that change while requests run.
 //!
 //! [`LiveRules`] puts the documents of a [`RuleStore`] in force on a layer, through its
 //! [handle](tower_quota::RateLimitHandle):
@@ -26,7 +26,7 @@
 //! # }
 //! ```
 //!
-//! The [guide] shows shadow documents, blocks and what to do when something is wrong.
+//! The [guide] shows shadow documents, blocks and fixes for problems.
 //!
 //! | store | feature | shared by |
 //! |---|---|---|
@@ -34,17 +34,18 @@
 //! | `FileRules` | `file` | the readers of a file, such as a Kubernetes config map |
 //! | `RedisRules` | `redis` | all instances |
 //!
-//! What always holds:
+//! You can rely on these guarantees:
 //!
-//! * **Requests never wait for a store.** A document is read, checked and compiled in the background, and comes into
-//!   force in one step: a request is decided by one document.
-//! * **No instance is without limits.** [`LiveRules::start`] fails without rules, unless you choose what holds until the
-//!   first ones are in force.
-//! * **The last good document stays in force** when a new one is invalid or the store does not answer, also across a
-//!   restart with a [local copy](LiveOptions::local_copy). [`LiveRules::state`] says so.
-//! * **Versions only go up.** Of two writers who expect the same version, one gets a
+//! * **Requests never wait for a store.** A document is read, checked and compiled in the
+//!   background, and replaces the old document in a single step.
+//! * **Every instance has limits.** [`LiveRules::start`] fails without rules, unless you choose
+//!   [what to do until then](LiveOptions::without_rules).
+//! * **The last valid document stays in force** during an outage or after an invalid change, and
+//!   across restarts with a [local copy](LiveOptions::local_copy). See [`LiveRules::state`].
+//! * **Versions only go up.** If two writers expect the same version, the second writer gets a
 //!   [conflict](RuleStoreError::Conflict). [`LiveRules::rollback`] makes a new version.
-//! * **Counters are kept**, as [`RateLimitHandle::replace_policy`](tower_quota::RateLimitHandle::replace_policy) says.
+//! * **Counters are kept**, see
+//!   [`RateLimitHandle::replace_policy`](tower_quota::RateLimitHandle::replace_policy).
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -1,4 +1,4 @@
-//! Stands in for the metrics of `tower-quota` without the feature `metrics`: all of them compile to nothing.
+//! Replaces the metrics of `tower-quota` without the feature `metrics`.
 
 pub(crate) const fn record_reload(_: Option<u64>) {}
 

@@ -1,5 +1,3 @@
-//! Options of live rules.
-
 use core::fmt;
 use core::time::Duration;
 use std::path::PathBuf;
@@ -12,25 +10,22 @@ use super::shadow::ShadowCounts;
 use super::top::SharedTop;
 use tower_quota_rules::{Document, Format, Problems, Rules};
 
-/// Reads a document.
 type ReadDocument = dyn Fn(&str, Format) -> Result<Rules, Problems> + Send + Sync;
 
-/// Learns of a document that applies from now on.
 type OnDocument = dyn Fn(&Document) + Send + Sync;
 
-/// Adds to a policy what only code can say.
 type WithPolicy = dyn Fn(Policy) -> Policy + Send + Sync;
 
-/// What the requests of an instance get until its first rules are in force.
+/// The answer to requests until the first rules are in force.
 ///
-/// The [local copy](LiveOptions::local_copy) counts as rules. Additions by [`LiveOptions::with_policy`], such as skipped
-/// health checks, hold in both cases.
+/// A [local copy](LiveOptions::local_copy) counts as rules. Your additions by
+/// [`LiveOptions::with_policy`], such as skipped health checks, always apply.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WithoutRules {
     /// Every request gets status 503, or `UNAVAILABLE` for gRPC.
     Refuse,
-    /// These limits hold. Blocks hold too, as far as they are known.
+    /// These limits apply, and known blocks.
     Fallback(Rules),
 }
 
@@ -53,7 +48,7 @@ pub struct LiveOptions {
 }
 
 impl LiveOptions {
-    /// Makes the default options: a poll every 10 s beside the announcements, and no local copy.
+    /// Creates the default options, with a poll every 10 s and no local copy.
     pub fn new() -> Self {
         Self {
             poll: Duration::from_secs(10),
@@ -71,21 +66,23 @@ impl LiveOptions {
         }
     }
 
-    /// Sets how often the store is asked although it announced nothing; 10 s by default, at least 10 ms.
+    /// Sets how often the store is read without an announcement. The default is 10 s, the minimum
+    /// 10 ms.
     pub fn poll_every(mut self, interval: Duration) -> Self {
         self.poll = interval.max(Duration::from_millis(10));
         self
     }
 
-    /// Sets how long the start waits for the first document; 10 s by default.
+    /// Sets how long the start waits for the first document. The default is 10 s.
     ///
-    /// Reading a document of several megabytes takes seconds. `RedisRules` fails after a deadline of its own, 2 s.
+    /// Reading a document of several megabytes takes seconds. `RedisRules` has its own deadline of
+    /// 2 s.
     pub const fn start_deadline(mut self, deadline: Duration) -> Self {
         self.start = deadline;
         self
     }
 
-    /// Chooses what the requests of an instance get until its first rules are in force.
+    /// Chooses the answer to requests until the first rules are in force.
     ///
     /// By default, the [start](super::LiveRules::start) fails without rules.
     ///
@@ -102,46 +99,46 @@ impl LiveOptions {
         self
     }
 
-    /// Keeps a copy of the last good document and of the blocks in this file, for a restart during an outage.
+    /// Keeps a copy of the last valid document and of the blocks in this file, for a restart during
+    /// an outage.
     ///
-    /// The copy is written by a rename when the document or the blocks change, and holds the document as it is.
-    /// Instances need files of their own.
+    /// The copy contains the unchanged text of the document. Give every instance its own file.
     pub fn local_copy(mut self, path: impl Into<PathBuf>) -> Self {
         self.local_copy = Some(path.into());
         self
     }
 
-    /// Sets the secret under which keys are hashed where they are stored, shown and logged.
+    /// Sets the secret for hashes of keys in stores, lists and logs.
     ///
-    /// It must be the same on all instances. The default is no secret: a reader of the store can find out which of a
-    /// list of keys are blocked.
+    /// Use the same secret on all instances. Without a secret, a reader of the store can test keys
+    /// against your blocks.
     pub const fn key_seed(mut self, seed: [u8; 16]) -> Self {
         self.key_seed = seed;
         self
     }
 
-    /// Stores and shows the keys of blocks beside their hashes.
+    /// Stores and shows the keys of blocks next to their hashes.
     pub const fn readable_keys(mut self) -> Self {
         self.readable_keys = true;
         self
     }
 
-    /// Takes the counts that the layer's listener fills, see [`ShadowCounts`].
+    /// Reads the counts of the layer's listener, see [`ShadowCounts`].
     pub fn shadow_counts(mut self, counts: ShadowCounts) -> Self {
         self.counts = Some(counts);
         self
     }
 
-    /// Shares the clients with most requests with the other instances. It is off by default.
+    /// Shares the clients with most requests between instances. Off by default.
     ///
-    /// With [`readable_keys`](Self::readable_keys) they are shared with their keys, otherwise with hashes alone.
+    /// With [`readable_keys`](Self::readable_keys), instances share keys, otherwise only hashes.
     #[cfg(feature = "redis")]
     pub fn shared_top(mut self, top: SharedTop) -> Self {
         self.shared_top = Some(top);
         self
     }
 
-    /// Reads documents by this function instead of [`Rules::parse`], to give the parts that only code has.
+    /// Reads documents by this function instead of [`Rules::parse`], for parts from your code.
     pub fn read_with(
         mut self,
         reader: impl Fn(&str, Format) -> Result<Rules, Problems> + Send + Sync + 'static,
@@ -150,9 +147,9 @@ impl LiveOptions {
         self
     }
 
-    /// Passes each compiled policy through this function, to add parts of the code.
+    /// Changes every compiled policy, for look-ups, conditions and limits from your code.
     ///
-    /// They are look-ups, conditions and limits. It must not panic: add limits with names that no document uses.
+    /// The function must not panic. Give your limits names that no document uses.
     pub fn with_policy(
         mut self,
         change: impl Fn(Policy) -> Policy + Send + Sync + 'static,
@@ -161,9 +158,10 @@ impl LiveOptions {
         self
     }
 
-    /// Calls this function with each document that applies, before the layer uses the policy of the document.
+    /// Calls this function with every new document, before the layer uses the policy.
     ///
-    /// Use the function to pass the [regions](Document::regions) to a `Regional` store. The function must not panic.
+    /// For example, pass the [regions](Document::regions) to a `Regional` store. The function must
+    /// not panic.
     pub fn on_document(mut self, apply: impl Fn(&Document) + Send + Sync + 'static) -> Self {
         self.on_document = Arc::new(apply);
         self
@@ -177,7 +175,7 @@ impl Default for LiveOptions {
 }
 
 impl fmt::Debug for LiveOptions {
-    /// Shows no secret.
+    /// Hides the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LiveOptions")
             .field("poll", &self.poll)

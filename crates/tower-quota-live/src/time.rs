@@ -1,5 +1,3 @@
-//! Instants on the calendar, for versions, blocks and audit records.
-
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -8,12 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The last year that RFC 3339 can write begins with this millisecond.
+/// The first millisecond of the year 9999, the last year in RFC 3339.
 const LAST_MILLIS: i64 = 253_370_764_800_000;
 
-/// An instant on the calendar, written as RFC 3339: `2026-05-01T12:00:00Z`. It counts milliseconds.
+/// A time in milliseconds by the clock of the machine, as RFC 3339, such as `2026-05-01T12:00:00Z`.
 ///
-/// It is the clock of the machine that made it. No counter depends on it.
+/// Counters never depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
@@ -33,7 +31,7 @@ impl Time {
         Self::from_unix_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
-    /// Makes an instant from milliseconds since 1970; the nearest that RFC 3339 can write.
+    /// Creates a time from milliseconds since 1970, clamped to the range of RFC 3339.
     #[must_use]
     pub fn from_unix_millis(millis: i64) -> Self {
         Self(millis.clamp(0, LAST_MILLIS))
@@ -45,13 +43,13 @@ impl Time {
         self.0
     }
 
-    /// Returns the time from an earlier instant to this one, or zero.
+    /// Returns the time since an earlier time, or zero.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or_default())
     }
 
-    /// Returns the instant this much later, at most the year 9999.
+    /// Returns a later time, at most the year 9999.
     #[must_use]
     pub fn after(self, length: Duration) -> Self {
         Self::from_unix_millis(
@@ -70,7 +68,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// The error of a text that is not a time as RFC 3339 writes it.
+/// The error of a text that is not an RFC 3339 time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeError(String);
 

@@ -1,33 +1,31 @@
-//! Versions of a document.
-
 use serde::{Deserialize, Serialize};
 use tower_quota::{Key, Name};
 
 use super::time::Time;
 use tower_quota_rules::Format;
 
-/// A document as a store keeps it: a text that never changes, under a number that is never used again.
+/// An immutable document in a store, under a unique number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Version {
-    /// The number. Each version of a store has a higher one than those before it.
+    /// The number, higher than all earlier versions of the store.
     pub number: u64,
-    /// The name of the person or program that put it.
+    /// The name of the author, a person or a program.
     pub author: String,
-    /// The reason for the change, in the author's words.
+    /// The reason for the change.
     pub comment: String,
-    /// The instant at which it was put.
+    /// The time of the change.
     pub time: Time,
     /// The format of the text.
     pub format: Format,
     /// The text of the document.
     pub text: String,
-    /// A hash of the text, which tells versions of the same number apart after a restart.
+    /// A hash of the text, to tell versions with the same number apart after a restart.
     pub hash: String,
 }
 
 impl Version {
-    /// Makes the version that a new document becomes under this number, now.
+    /// Creates the version of a new document, now.
     #[must_use]
     pub fn new(number: u64, new: NewVersion) -> Self {
         let NewVersion {
@@ -72,18 +70,18 @@ impl Version {
     }
 }
 
-/// A version without its text, as histories list it.
+/// A version without its text, for histories.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct VersionInfo {
     /// The number.
     pub number: u64,
-    /// The name of the person or program that put it.
+    /// The name of the author, a person or a program.
     pub author: String,
     /// The reason for the change.
     pub comment: String,
-    /// The instant at which it was put.
+    /// The time of the change.
     pub time: Time,
     /// The length of the text in bytes.
     pub bytes: usize,
@@ -96,12 +94,12 @@ fn hash_of(text: &str) -> String {
     format!("{:032x}", key.digest(b"entity tags rule"))
 }
 
-/// A document that is to be put, with its author and the reason.
+/// A new document, with its author and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[must_use]
 pub struct NewVersion {
-    /// The name of the person or program that puts it.
+    /// The name of the author, a person or a program.
     pub author: String,
     /// The reason for the change.
     pub comment: String,
@@ -111,12 +109,12 @@ pub struct NewVersion {
     pub text: String,
     /// True for a shadow document, false to be in force.
     pub is_shadow: bool,
-    /// The number that the version's must be above.
+    /// The number below the new version's number.
     pub above: u64,
 }
 
 impl NewVersion {
-    /// Makes a document that is to be in force at once.
+    /// Creates a document to put in force.
     pub fn new(text: impl Into<String>, format: Format, author: impl Into<String>) -> Self {
         let (text, author) = (text.into(), author.into());
         Self {
@@ -135,13 +133,13 @@ impl NewVersion {
         self
     }
 
-    /// Makes it a shadow document: it decides nothing, and its decisions are counted.
+    /// Makes a shadow document. Its decisions are counted and have no effect.
     pub const fn shadow(mut self) -> Self {
         self.is_shadow = true;
         self
     }
 
-    /// Gives the version a higher number than this one, also if the store has lost its versions.
+    /// Sets the number below the new version's number, even if the store has lost its versions.
     pub const fn above(mut self, number: u64) -> Self {
         self.above = number;
         self

@@ -1,13 +1,12 @@
-//! Pauses between attempts, and the process's own clock.
+//! Pauses between attempts, and the process's clock.
 
 use core::time::Duration;
 use std::time::Instant;
 
-/// The first pause, and the longest: recovery has two seconds.
 const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_millis(800);
 
-/// Pauses that double up to a bound, with jitter: at least half of the full length.
+/// Pauses that double up to a bound, with jitter of at most half.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff(u32);
 
@@ -25,13 +24,11 @@ impl Backoff {
     }
 }
 
-/// Returns a random length between half of the full one and the full one.
 pub(crate) fn jittered(full: Duration) -> Duration {
     let half = u64::try_from((full / 2).as_micros()).unwrap_or(u64::MAX / 2);
     Duration::from_micros(half + fastrand::u64(0..=half))
 }
 
-/// Waits on tokio's timer.
 #[expect(
     clippy::disallowed_methods,
     reason = "pauses of background tasks; no request waits for them"
@@ -40,7 +37,6 @@ pub(crate) async fn pause(length: Duration) {
     tokio::time::sleep(length).await;
 }
 
-/// Returns the process's time, for ages and pauses.
 #[expect(clippy::disallowed_methods, reason = "no counter depends on it")]
 pub(crate) fn now() -> Instant {
     Instant::now()

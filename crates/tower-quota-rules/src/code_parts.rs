@@ -1,5 +1,3 @@
-//! Parts of rules that only code can give.
-
 use core::fmt;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,10 +7,9 @@ use tower_quota::key::KeyExtractor;
 use tower_quota::settle::Rule;
 use tower_quota::when::Condition;
 
-/// Reads the cost of a request.
 pub(crate) type CostOf = dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync;
 
-/// Parts of rules that only code can give, by name: a document says `code NAME`.
+/// Parts of rules from your code, by name. A document refers to them by `code NAME`.
 ///
 /// ```
 /// use tower_quota::key;
@@ -33,7 +30,7 @@ pub struct CodeParts {
 }
 
 impl CodeParts {
-    /// Makes an empty set.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
@@ -60,7 +57,7 @@ impl CodeParts {
         self
     }
 
-    /// Adds a rule of settling, for `settle: code NAME`.
+    /// Adds a settlement rule, for `settle: code NAME`.
     pub fn settle(mut self, name: impl Into<String>, rule: impl Rule) -> Self {
         self.rules.insert(name.into(), Arc::new(rule));
         self

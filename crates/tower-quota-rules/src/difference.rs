@@ -1,15 +1,14 @@
-//! The differences between two documents.
-
 use core::fmt;
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::document::Document;
 
-/// A difference between two documents. As text it is a line: `+` added, `-` removed, `~` changed.
+/// A difference between two documents. Its text is a line with `+` added, `-` removed or `~`
+/// changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
@@ -18,10 +17,10 @@ pub struct Difference {
     pub path: String,
     /// The kind of the difference.
     pub change: ChangeKind,
-    /// The value before; absent if it was added.
+    /// The value before, absent if it was added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// The value after; absent if it was removed.
+    /// The value after, absent if it was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }
@@ -32,23 +31,24 @@ pub struct Difference {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ChangeKind {
-    /// The value was not there before.
+    /// The value is new.
     Added,
-    /// The value is there no more.
+    /// The value was removed.
     Removed,
-    /// The value is another.
+    /// The value was changed.
     Changed,
-    /// The same elements are in another order, which matters where the first match wins.
+    /// The elements have another order, and the first match wins.
     Reordered,
 }
 
 impl Document {
-    /// The most differences that are listed.
+    /// The most listed differences.
     pub const MAX_DIFFERENCES: usize = 10_000;
 
-    /// Returns what changes from this document to another, in their meaning: formats and the order of limits do not count.
+    /// Returns the changes of meaning from this document to another. Ignores the format and the
+    /// order of limits.
     ///
-    /// At most [`MAX_DIFFERENCES`](Self::MAX_DIFFERENCES) are listed.
+    /// Lists at most [`MAX_DIFFERENCES`](Self::MAX_DIFFERENCES).
     ///
     /// ```
     /// use tower_quota_rules::{Format, Rules};
@@ -61,13 +61,13 @@ impl Document {
     /// ```
     #[must_use]
     pub fn differences(&self, new: &Self) -> Vec<Difference> {
-        // Only overrides that differ become values. There may be a million.
+        // Only changed overrides become values, since there may be a million.
         let changed = |document: &Self, other: &Self| {
             let mut changed = document.clone();
             changed
                 .overrides
                 .retain(|key, rule| other.overrides.get(key) != Some(&*rule));
-            // A document always is JSON: it has text and numbers, and names as keys.
+            // Serializing texts, numbers and names cannot fail.
             serde_json::to_value(changed).unwrap_or_default()
         };
         let mut found = Vec::new();
@@ -90,7 +90,6 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Returns a value in the style of YAML on one line.
 fn short(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -114,7 +113,7 @@ fn compare(path: &str, old: &Value, new: &Value, found: &mut Vec<Difference>) {
         _ if old == new => {}
         (Value::Object(old), Value::Object(new)) => fields(path, old, new, found),
         (Value::Array(old), Value::Array(new)) => lists(path, old, new, found),
-        _ => found.push(difference(path, ChangeKind::Changed, Some(old), Some(new))),
+        _ => found.push(difference(path, Some(old), Some(new))),
     }
 }
 
@@ -124,107 +123,79 @@ fn fields(
     new: &Map<String, Value>,
     found: &mut Vec<Difference>,
 ) {
-    let place = |name: &String| {
-        if path.is_empty() {
-            name.clone()
-        } else {
-            format!("{path}.{name}")
-        }
-    };
-    let empty = |value: &Value| {
-        if value.is_array() {
-            Value::Array(Vec::new())
-        } else {
-            Value::Object(Map::new())
-        }
-    };
-    for (name, before) in old {
-        match new.get(name) {
-            Some(after) => compare(&place(name), before, after, found),
-            // A section at the top that is gone has lost each of its elements.
-            None if path.is_empty() && is_section(before) => {
-                compare(&place(name), before, &empty(before), found)
+    let added = new.keys().filter(|name| !old.contains_key(*name));
+    for name in old.keys().chain(added) {
+        let place = match path {
+            "" => name.clone(),
+            path => format!("{path}.{name}"),
+        };
+        let (before, after) = (old.get(name), new.get(name));
+        match (before, after) {
+            (Some(before), Some(after)) => compare(&place, before, after, found),
+            // A section at the top differs by its elements.
+            (Some(section), None) | (None, Some(section))
+                if path.is_empty() && (section.is_array() || section.is_object()) =>
+            {
+                let empty = if section.is_array() {
+                    json!([])
+                } else {
+                    json!({})
+                };
+                compare(
+                    &place,
+                    before.unwrap_or(&empty),
+                    after.unwrap_or(&empty),
+                    found,
+                );
             }
-            None => found.push(difference(
-                &place(name),
-                ChangeKind::Removed,
-                Some(before),
-                None,
-            )),
-        }
-    }
-    for (name, after) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
-        match after {
-            after if path.is_empty() && is_section(after) => {
-                compare(&place(name), &empty(after), after, found)
-            }
-            after => found.push(difference(
-                &place(name),
-                ChangeKind::Added,
-                None,
-                Some(after),
-            )),
+            _ => found.push(difference(&place, before, after)),
         }
     }
 }
 
 fn lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Difference>) {
     let (old, new) = (labelled(old), labelled(new));
-    for (label, before) in &old {
+    let added = new.keys().filter(|label| !old.contains_key(*label));
+    for label in old.keys().chain(added) {
         let place = format!("{path}[{label}]");
-        match new.get(label) {
-            Some(after) => compare(&place, before, after, found),
-            None => found.push(difference(&place, ChangeKind::Removed, Some(before), None)),
+        match (old.get(label), new.get(label)) {
+            (Some(before), Some(after)) => compare(&place, before, after, found),
+            (before, after) => {
+                found.push(difference(&place, before.copied(), after.copied()));
+            }
         }
     }
-    for (label, after) in new.iter().filter(|(label, _)| !old.contains_key(*label)) {
-        found.push(difference(
-            &format!("{path}[{label}]"),
-            ChangeKind::Added,
-            None,
-            Some(after),
-        ));
-    }
-    let shared = |one: &Labelled<'_>, other: &Labelled<'_>| -> Vec<Value> {
-        one.keys()
-            .filter(|label| other.contains_key(*label))
-            .map(|label| label.as_str().into())
-            .collect()
+    let shared = |one: &Labelled<'_>, other: &Labelled<'_>| -> Value {
+        let labels = one.keys().filter(|label| other.contains_key(*label));
+        labels.cloned().collect()
     };
     let (before, after) = (shared(&old, &new), shared(&new, &old));
-    // Limits are decided together, in any order. Of the rest the first match may win.
+    // The order of limits has no effect. In other lists the first match may win.
     if before != after && !path.ends_with("limits") {
-        found.push(difference(
-            path,
-            ChangeKind::Reordered,
-            Some(&before.into()),
-            Some(&after.into()),
-        ));
+        found.push(Difference {
+            change: ChangeKind::Reordered,
+            ..difference(path, Some(&before), Some(&after))
+        });
     }
 }
 
-fn is_section(value: &Value) -> bool {
-    value.is_array() || value.is_object()
-}
-
-fn difference(
-    path: &str,
-    change: ChangeKind,
-    before: Option<&Value>,
-    after: Option<&Value>,
-) -> Difference {
+fn difference(path: &str, before: Option<&Value>, after: Option<&Value>) -> Difference {
     Difference {
         path: path.to_owned(),
-        change,
+        change: match (before, after) {
+            (None, _) => ChangeKind::Added,
+            (_, None) => ChangeKind::Removed,
+            _ => ChangeKind::Changed,
+        },
         before: before.cloned(),
         after: after.cloned(),
     }
 }
 
-/// The elements of a list by their labels, in their order.
 type Labelled<'a> = IndexMap<String, &'a Value>;
 
-/// Names each element of a list by what it is for people: a limit's name, a route's match, an assignment's key.
+/// Labels the elements of a list for people, by a limit's name, a route's match or an assignment's
+/// key.
 fn labelled(list: &[Value]) -> Labelled<'_> {
     let mut all = Labelled::with_capacity(list.len());
     let mut same = HashMap::<String, u32>::new();

@@ -1,18 +1,16 @@
-//! Documents from text and to text, without a check of what they mean.
-
 use crate::document::Document;
 use crate::format::Format;
 use crate::problem::Problems;
 use crate::{read, yaml};
 
 impl Document {
-    /// Reads a document, and checks its form alone.
+    /// Reads a document of at most [`Rules::DEFAULT_MAX_BYTES`](crate::Rules::DEFAULT_MAX_BYTES),
+    /// without checking its meaning.
     ///
-    /// [`Rules`](crate::Rules) check what it means too. It has at most
-    /// [`Rules::DEFAULT_MAX_BYTES`](crate::Rules::DEFAULT_MAX_BYTES).
+    /// Use [`Rules`](crate::Rules) to check the meaning too.
     ///
     /// # Errors
-    /// [`Problems`] with every place that has not the form of a document.
+    /// [`Problems`] with all errors of form.
     pub fn parse(text: &str, format: Format) -> Result<Self, Problems> {
         let (document, reading) = read::read(text, format, crate::Rules::DEFAULT_MAX_BYTES);
         if reading.problems().is_empty() {
@@ -22,10 +20,10 @@ impl Document {
         }
     }
 
-    /// Returns the document as a text that is read as the same document.
+    /// Returns the document as text. Reading the text gives the same document.
     #[must_use]
     pub fn to_text(&self, format: Format) -> String {
-        // A document is maps with texts as keys, so that this does not fail.
+        // Serializing maps with text keys cannot fail.
         match format {
             Format::Yaml => yaml::print(&serde_json::to_value(self).unwrap_or_default()),
             Format::Json => serde_json::to_string_pretty(self).unwrap_or_default() + "\n",

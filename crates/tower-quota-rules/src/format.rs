@@ -1,11 +1,9 @@
-//! The formats of documents.
-
 use core::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// A format in which documents are written.
+/// The format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -19,7 +17,7 @@ impl Format {
     /// All formats.
     pub const ALL: [Self; 2] = [Self::Yaml, Self::Json];
 
-    /// Returns the format of a file by its extension: `.yaml`, `.yml` or `.json`.
+    /// Returns the format of a file by its extension, `.yaml`, `.yml` or `.json`.
     #[must_use]
     pub fn of_path(path: impl AsRef<Path>) -> Option<Self> {
         let extension = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
@@ -30,8 +28,7 @@ impl Format {
         })
     }
 
-    /// Returns the media type of documents in this format: `application/yaml` (RFC 9512) or
-    /// `application/json` (RFC 8259).
+    /// Returns the media type, `application/yaml` (RFC 9512) or `application/json` (RFC 8259).
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
@@ -40,7 +37,7 @@ impl Format {
         }
     }
 
-    /// Returns the format that a `Content-Type` names. Parameters, such as a charset, do not count.
+    /// Returns the format of a `Content-Type`. Ignores parameters such as a charset.
     #[must_use]
     pub fn of_content_type(value: &str) -> Option<Self> {
         let media_type = value.split(';').next()?.trim();

@@ -1,4 +1,4 @@
-//! Rules documents: policies in YAML or JSON, checked before they are used.
+//! Rules documents. You write policies in YAML or JSON, and check them before use.
 //!
 //! ```
 //! use tower_quota::{MemoryStore, RateLimitLayer};
@@ -10,19 +10,19 @@
 //! # Ok::<(), tower_quota_rules::Problems>(())
 //! ```
 //!
-//! | module | what it does |
+//! | module | contents |
 //! |---|---|
-//! | `text` | small grammars: quotas, keys, time spans, patterns |
-//! | `document` | plain data with serde, in the shape of the text |
-//! | `read` | text to a tree with positions, and the tree to a document; collects every error |
-//! | `check` | what a document may say and cannot mean |
-//! | `problem` | problems with their places, and how they are shown |
-//! | `compile` | a document to a policy |
-//! | `explain` | what rules do with a request, and the document's own tests |
-//! | `yaml` | a document to YAML |
-//! | `difference` | what changes from one document to another |
+//! | `text` | the grammars of quotas, keys, durations and patterns |
+//! | `document` | the document as plain data |
+//! | `read` | parses a text, and collects every error |
+//! | `check` | checks the meaning of a document |
+//! | `problem` | problems with their places |
+//! | `compile` | compiles a document to a policy |
+//! | `explain` | explains requests, and runs a document's tests |
+//! | `yaml` | prints YAML |
+//! | `difference` | compares documents |
 //!
-//! The crate `tower-quota-live` replaces documents while requests run.
+//! Use the crate `tower-quota-live` to change documents while requests run.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -1,5 +1,3 @@
-//! Rules: a valid document and what is compiled from it.
-
 use std::sync::Arc;
 
 use tower_quota::{Name, Policy, RequestHead, key::ClientIp, policy::Explained};
@@ -10,7 +8,7 @@ use crate::format::Format;
 use crate::problem::{Problem, Problems};
 use crate::{check, compile, read};
 
-/// A valid document and what is compiled from it. Cheap to clone.
+/// A valid document and its policy. Clones are cheap.
 ///
 /// ```
 /// use tower_quota_rules::{Format, Rules};
@@ -33,10 +31,11 @@ struct Inner {
 }
 
 impl Rules {
-    /// The most bytes of a document, unless another number is given.
+    /// The default of the most bytes of a document.
     pub const DEFAULT_MAX_BYTES: usize = 16 << 20;
 
-    /// Reads, checks and compiles a document of at most [`DEFAULT_MAX_BYTES`](Self::DEFAULT_MAX_BYTES).
+    /// Reads, checks and compiles a document of at most
+    /// [`DEFAULT_MAX_BYTES`](Self::DEFAULT_MAX_BYTES).
     ///
     /// # Errors
     /// [`Problems`] with all errors and warnings, if there is an error.
@@ -44,7 +43,7 @@ impl Rules {
         Self::parse_with(text, format, &CodeParts::new())
     }
 
-    /// Does what [`Rules::parse`] does, for a document that names parts of code.
+    /// Parses like [`Rules::parse`], with parts from your code.
     ///
     /// # Errors
     /// [`Problems`] with all errors and warnings, if there is an error.
@@ -52,7 +51,7 @@ impl Rules {
         Self::parse_up_to(text, format, parts, Self::DEFAULT_MAX_BYTES)
     }
 
-    /// Does what [`Rules::parse_with`] does, for a document of at most this many bytes.
+    /// Parses like [`Rules::parse_with`], with another length limit in bytes.
     ///
     /// # Errors
     /// [`Problems`] with all errors and warnings, if there is an error.
@@ -84,7 +83,7 @@ impl Rules {
         Err(problems)
     }
 
-    /// Checks and compiles a document that was built in code.
+    /// Checks and compiles a document built in your code.
     ///
     /// # Errors
     /// [`Problems`] with all errors and warnings, if there is an error.
@@ -92,7 +91,7 @@ impl Rules {
         Self::with(document, &CodeParts::new())
     }
 
-    /// Does what [`Rules::new`] does, for a document that names parts of code.
+    /// Compiles like [`Rules::new`], with parts from your code.
     ///
     /// # Errors
     /// [`Problems`] with all errors and warnings, if there is an error.
@@ -141,31 +140,23 @@ impl Rules {
         self.inner.compiled.policy.clone()
     }
 
-    /// Returns the reader of client addresses that the document describes.
+    /// Returns the document's reader of client addresses.
     #[must_use]
     pub fn client_ip(&self) -> ClientIp {
         compile::client_ip(&self.inner.document.client_ip)
     }
 
-    /// Returns the tier of a request.
     pub(crate) fn tier(&self, head: &RequestHead<'_>) -> Option<Name> {
         self.inner.compiled.tier(head)
     }
 
-    /// Returns what the policy does with a request.
     pub(crate) fn explained(&self, head: &RequestHead<'_>) -> Explained {
         self.inner.compiled.explain(head)
     }
 
-    /// Returns what the document does not do although it seems to say so.
+    /// Returns the parts of the document without an effect.
     #[must_use]
     pub fn warnings(&self) -> &Problems {
         &self.inner.warnings
-    }
-
-    /// Returns the document as a text that is read as the same document.
-    #[must_use]
-    pub fn to_text(&self, format: Format) -> String {
-        self.inner.document.to_text(format)
     }
 }

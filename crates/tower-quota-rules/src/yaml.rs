@@ -1,72 +1,43 @@
-//! Values to YAML: maps and lists in blocks, short ones in one line.
+//! Prints YAML, with maps and lists in blocks.
 
 use serde_json::Value;
 
-/// The longest map or list that is written in one line.
-const SHORT: usize = 100;
-
-/// Returns the text of a value.
 pub(crate) fn print(value: &Value) -> String {
     let mut out = String::new();
-    write(&mut out, value, 0);
+    write(&mut out, value, "");
     out
 }
 
-/// Writes a value of which the first line is indented to this column already. Returns whether it is a block.
-fn write(out: &mut String, value: &Value, column: usize) -> bool {
-    let line = flow(value);
-    let is_block = match value {
-        Value::Object(fields) => !fields.is_empty() && (column == 0 || line.len() > SHORT),
-        Value::Array(elements) => !elements.is_empty() && (column == 2 || line.len() > SHORT),
-        _ => false,
-    };
-    if !is_block {
-        out.push_str(&line);
-        out.push('\n');
-        return false;
-    }
-    let mut indent = "";
-    let next = " ".repeat(column);
-    for (name, value) in value.as_object().into_iter().flatten() {
-        out.push_str(indent);
-        indent = &next;
-        out.push_str(&text(name));
-        let mut inner = String::new();
-        if write(&mut inner, value, column + 2) {
-            out.push_str(":\n  ");
-            out.push_str(&next);
-        } else {
-            out.push_str(": ");
-        }
-        out.push_str(&inner);
-    }
-    for element in value.as_array().into_iter().flatten() {
-        out.push_str(indent);
-        indent = &next;
-        out.push_str("- ");
-        write(out, element, column + 2);
-    }
-    true
-}
-
-/// Returns a value in one line.
-fn flow(value: &Value) -> String {
-    let joined = |parts: Vec<String>| parts.join(", ");
+/// Writes a value. Its first line is indented already.
+fn write(out: &mut String, value: &Value, indent: &str) {
+    let deeper = format!("{indent}  ");
+    let mut start = "";
     match value {
-        Value::Object(fields) if fields.is_empty() => "{}".into(),
-        Value::Object(fields) => {
-            let fields = fields
-                .iter()
-                .map(|(name, value)| format!("{}: {}", text(name), flow(value)));
-            format!("{{ {} }}", joined(fields.collect()))
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                *out += core::mem::replace(&mut start, indent);
+                *out += &text(name);
+                *out += &match value {
+                    Value::Object(fields) if !fields.is_empty() => format!(":\n{deeper}"),
+                    Value::Array(elements) if !elements.is_empty() => format!(":\n{deeper}"),
+                    _ => ": ".into(),
+                };
+                write(out, value, &deeper);
+            }
         }
-        Value::Array(elements) => format!("[{}]", joined(elements.iter().map(flow).collect())),
-        Value::String(value) => text(value),
-        other => other.to_string(),
+        Value::Array(elements) if !elements.is_empty() => {
+            for element in elements {
+                *out += core::mem::replace(&mut start, indent);
+                *out += "- ";
+                write(out, element, &deeper);
+            }
+        }
+        Value::String(value) => *out += &(text(value) + "\n"),
+        other => *out += &format!("{other}\n"),
     }
 }
 
-/// Returns a text, in quotes unless every reader of YAML takes it for a text without.
+/// Returns a text, in quotes if a YAML reader may take it for another type.
 fn text(text: &str) -> String {
     const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     let first = text.bytes().next().unwrap_or(b' ');
@@ -79,7 +50,7 @@ fn text(text: &str) -> String {
     if (is_word || is_quota) && is_plain && !is_typed && !text.ends_with(' ') {
         return text.into();
     }
-    // What JSON prints and YAML does not.
+    // JSON leaves these characters unescaped, YAML does not allow them.
     let is_hidden =
         |c: char| c.is_control() || "\u{2028}\u{2029}\u{feff}\u{fffe}\u{ffff}".contains(c);
     let quoted = Value::from(text).to_string();

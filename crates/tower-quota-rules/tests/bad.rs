@@ -1,6 +1,6 @@
-//! Bad documents, and what is said of each: `bad/*` with the expected text beside it.
+//! Bad documents, and the expected messages next to each document: `bad/*`.
 //!
-//! With `REWRITE=1` the expected texts are written, and so is `docs/reference/bad_rules.md`.
+//! With `REWRITE=1`, the test writes the expected messages and `docs/reference/bad_rules.md`.
 
 #![allow(
     clippy::expect_used,
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tower_quota_rules::{Format, Rules};
+use tower_quota_rules::{Format, Problems, Rules};
 
 fn documents() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
@@ -33,11 +33,11 @@ fn name(path: &Path) -> &str {
         .expect("a name")
 }
 
-/// Returns what is said of a document: all problems if it has errors, its warnings otherwise.
-fn said(path: &Path, text: &str) -> String {
+/// Returns the problems of a document: all if it has errors, its warnings otherwise.
+fn problems(path: &Path, text: &str) -> Problems {
     match Rules::parse(text, Format::of_path(path).expect("a format")) {
-        Ok(rules) => rules.warnings().render(text, name(path)),
-        Err(problems) => problems.render(text, name(path)),
+        Ok(rules) => rules.warnings().clone(),
+        Err(problems) => problems,
     }
 }
 
@@ -55,33 +55,69 @@ fn compare(path: &Path, text: &str) {
     );
 }
 
+/// The problems that the page shows: a document, and the position of the problem in it.
+const SHOWN: [(&str, usize); 20] = [
+    ("01-misspelt-field.yaml", 0),
+    ("02-not-a-quota.yaml", 0),
+    ("02-not-a-quota.yaml", 3),
+    ("03-missing-field.yaml", 0),
+    ("05-duplicate-field.yaml", 1),
+    ("09-alias.yaml", 0),
+    ("10-unknown-names.yaml", 1),
+    ("11-circle-of-tiers.yaml", 0),
+    ("13-expressions.yaml", 1),
+    ("14-paths.yaml", 0),
+    ("14-paths.yaml", 3),
+    ("15-never-reached.yaml", 0),
+    ("16-no-limits.yaml", 0),
+    ("17-refuses-everything.yaml", 0),
+    ("17-refuses-everything.yaml", 2),
+    ("18-penalty-of-all.yaml", 0),
+    ("19-wait-on-window.yaml", 0),
+    ("20-keys.yaml", 2),
+    ("21-proxies.yaml", 1),
+    ("23-not-addresses.yaml", 0),
+];
+
+/// Returns the text of the page `bad_rules.md`.
+fn page() -> String {
+    let read = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/bad")
+            .join(name);
+        let text = fs::read_to_string(&path).expect("a text");
+        (problems(&path, &text), text)
+    };
+    let (first, text) = read("01-misspelt-field.yaml");
+    let mut page = format!(
+        "# Bad rules\n\nEach message has the place and the fix:\n\n```text\n{}\n```\n\n\
+         You get all errors of a document at once. Twenty instructive mistakes, of those in `crates/tower-quota-rules/tests/bad`:\n\n\
+         | you write | message | fix |\n|---|---|---|\n",
+        first.render(&text, "rules.yaml").trim_end()
+    );
+    for (name, position) in SHOWN {
+        let (problems, text) = read(name);
+        let problem = problems.iter().nth(position).expect("a problem");
+        let line = problem.line.expect("a line") as usize - 1;
+        let line = text.lines().nth(line).expect("a line").trim();
+        let help = problem.help.as_deref().expect("a fix");
+        writeln!(page, "| `{line}` | {} | {help} |", problem.message).expect("a string");
+    }
+    page
+}
+
 #[test]
 fn bad_documents_are_explained() {
-    let mut page = String::from(
-        "# Bad documents\n\nWhat `Rules::parse` says of each. This page is written by the test that checks it: \
-         `REWRITE=1 cargo test -p tower-quota-rules --test bad`.\n",
-    );
     let documents = documents();
     assert!(documents.len() >= 20);
     for path in &documents {
         let text = fs::read_to_string(path).expect("a text");
-        let said = said(path, &text);
+        let said = problems(path, &text).render(&text, name(path));
         assert!(!said.is_empty(), "{} is not bad", name(path));
         compare(&path.with_extension("txt"), &said);
-        let language = path
-            .extension()
-            .and_then(|extension| extension.to_str())
-            .unwrap_or_default();
-        let title = name(path);
-        write!(
-            page,
-            "\n## {title}\n\n```{language}\n{text}```\n\n```text\n{}\n```\n",
-            said.trim_end()
-        )
-        .expect("a string");
     }
     compare(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/bad_rules.md"),
-        &page,
+        &page(),
     );
 }

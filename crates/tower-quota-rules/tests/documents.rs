@@ -52,7 +52,7 @@ fn sketch_prints_back_in_each_format() {
     let rules = Rules::parse(SKETCH, Format::Yaml)
         .unwrap_or_else(|problems| panic!("{}", problems.render(SKETCH, "sketch.yaml")));
     for format in Format::ALL {
-        let text = rules.to_text(format);
+        let text = rules.document().to_text(format);
         let again = Rules::parse(&text, format)
             .unwrap_or_else(|problems| panic!("{text}\n{}", problems.render(&text, "printed")));
         assert_eq!(again.document(), rules.document(), "{text}");

@@ -18,9 +18,8 @@ macro_rules! guides {
                 "from_governor" "from_tower_governor" "from_express_rate_limit" "from_limitador_or_envoy" "from_nginx"
                 "recipes" "where_to_put_limits" "production_checklist" "upgrading"
                 "behind_a_proxy" "nesting_in_axum" "choosing_an_algorithm" "holds_and_soft_limits" "without_http" "clients" "grpc"
-                "operations" "metrics"
+                "operations"
                 "outages" "leases" "regions" "live_rules" "admin" "command_line" "testing_your_limits" "writing_a_store"
-                "adding_an_algorithm"
             }]
             // Published documentation has no separate files.
             #[doc = include_str!("../guide/drawing.txt")]
@@ -48,8 +47,7 @@ guides! {
     #[all(feature = "axum", feature = "throttle")] without_http;
     clients;
     #[feature = "tonic"] grpc;
-    operations;
-    #[all(feature = "axum", feature = "metrics", feature = "top")] metrics;
+    #[all(feature = "axum", feature = "metrics", feature = "top")] operations;
     #[feature = "redis"] outages;
     #[all(feature = "lease", feature = "redis")] leases;
     #[all(feature = "lease", feature = "redis")] regions;
@@ -59,5 +57,4 @@ guides! {
     command_line;
     testing_your_limits;
     writing_a_store;
-    adding_an_algorithm;
 }

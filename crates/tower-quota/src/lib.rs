@@ -30,8 +30,7 @@
 //! | [Without HTTP](guide::without_http) | jobs, messages, calls to remote APIs |
 //! | [Clients that retry](guide::clients) | `Retry-After`, jitter, and giving up in JavaScript, Python and Go |
 //! | [gRPC](guide::grpc) | tonic servers, streams, both protocols in a service |
-//! | [Operations](guide::operations) | peek, reset, grant, block, change quotas; metrics; shutdown |
-//! | [Metrics](guide::metrics) | counters, latencies, a dashboard, alerts, logs |
+//! | [Operations and metrics](guide::operations) | peek, reset, grant, block, change quotas; metrics, logs; shutdown |
 //! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
 //! | [Regions](guide::regions) | a quota for distant regions |
 //! | [Leases](guide::leases) | hot clients decided in memory, with an exact total in a shared store |
@@ -40,7 +39,7 @@
 //! | [Command line](guide::command_line) | check and compare rules, replay access logs, operate services |
 //! | [Production checklist](guide::production_checklist), [upgrading](guide::upgrading) | before the first traffic, and before a new version |
 //! | [Testing your limits](guide::testing_your_limits) | a clock that your tests move, a store that fails on command |
-//! | [Writing a store](guide::writing_a_store), [adding an algorithm](guide::adding_an_algorithm) | extensions |
+//! | [Writing a store](guide::writing_a_store) | counters in another database |
 //!
 //! [governor]: guide::from_governor
 //! [tower_governor]: guide::from_tower_governor

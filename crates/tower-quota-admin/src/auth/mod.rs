@@ -1,9 +1,8 @@
-//! Authentication: a name for each request, a limit for those without one.
+//! Authentication and authorization.
 //!
-//! `identify` runs first and puts the [`Author`] into the extensions. The layer of `failures` counts the requests that
-//! have none, by address, so that tokens cannot be guessed quickly. It never asks its store about requests with a right
-//! token, so a flood from the same address does not lock them out. `require` answers the rest with 401. `authorize` answers requests of a
-//! [`Role`] that is too low with 403.
+//! `identify` puts the [`Author`] of a token into the extensions. `failures` counts requests
+//! without an author by address, against guessing, and never counts a valid token. `require`
+//! answers the rest with 401, `authorize` answers too low a [`Role`] with 403.
 
 mod role;
 mod token;
@@ -21,11 +20,10 @@ pub use self::role::Role;
 pub(crate) use self::token::Token;
 use crate::problem::{Problem, ProblemKind, Result};
 
-/// The author of a change, as an own layer names them in the extensions of a request.
+/// The author of a change, in the extensions of a request. Set it in your own layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Author(pub String);
 
-/// Returns the layer that limits failed authentications by address.
 pub(crate) fn failures(address: Option<ClientIp>) -> RateLimitLayer<MemoryStore> {
     let limit = Limit::new("failed-authentications", Quota::per_minute(10))
         .by(address.unwrap_or_else(client_ip))
@@ -34,16 +32,15 @@ pub(crate) fn failures(address: Option<ClientIp>) -> RateLimitLayer<MemoryStore>
     RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(limit))
 }
 
-/// The field of each answer with the role of its request. The page hides buttons by it.
+/// The header with the role of the request, for the page.
 const ROLE: HeaderName = HeaderName::from_static("tower-quota-role");
 
-/// Adds the name and the role of the token's holder to the request.
 pub(crate) async fn identify(
     State(tokens): State<Arc<[Token]>>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    // An inner service of the application may not name the author.
+    // An inner service of your application must not name the author.
     request.extensions_mut().remove::<Author>();
     let token = bearer(request.headers()).and_then(|given| Token::holder(&tokens, given));
     if let Some(token) = token {
@@ -54,7 +51,6 @@ pub(crate) async fn identify(
     next.run(request).await
 }
 
-/// Answers requests without an author with 401.
 pub(crate) async fn require(request: Request, next: Next) -> Result<Response> {
     if request.extensions().get::<Author>().is_none() {
         let detail = "send `Authorization: Bearer` with one of the tokens of this admin API";
@@ -63,7 +59,7 @@ pub(crate) async fn require(request: Request, next: Next) -> Result<Response> {
     Ok(next.run(request).await)
 }
 
-/// Answers requests whose role is too low with 403. A request without a role has all rights.
+/// Answers too low a role with 403. A request without a role has all rights.
 pub(crate) async fn authorize(request: Request, next: Next) -> Response {
     let role = request.extensions().get::<Role>().copied();
     let role = role.unwrap_or(Role::Rules);
@@ -79,7 +75,6 @@ pub(crate) async fn authorize(request: Request, next: Next) -> Response {
     response
 }
 
-/// Returns the bearer token; `None` where there is none, or several.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (value, None) = (values.next()?.as_bytes(), values.next()) else {

@@ -1,13 +1,11 @@
-//! The roles of tokens, and the role that each operation needs.
-
 use core::fmt;
 
 use http::Method;
 
-/// The rights of a token, or of a request that your own layer authenticated. Each role includes the roles before it.
+/// The rights of a token, or of a request from your own layer. A role includes the roles before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Reads everything and changes nothing. For dashboards.
+    /// Reads everything, for dashboards.
     Read,
     /// Resets, grants, blocks, allows and overrides single clients.
     Operate,
@@ -16,7 +14,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Returns the role that an operation needs. An operation that is not listed here needs the highest role.
+    /// Returns the role required by an operation. Other operations require the highest role.
     pub(crate) fn needed(method: &Method, path: &str) -> Self {
         match (method.as_str(), path) {
             ("GET" | "HEAD", _)
@@ -29,7 +27,6 @@ impl Role {
         }
     }
 
-    /// Returns the name of the role in answers.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",

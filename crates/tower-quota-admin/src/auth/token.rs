@@ -1,5 +1,3 @@
-//! Bearer tokens.
-
 use core::fmt;
 
 use subtle::ConstantTimeEq;
@@ -7,7 +5,7 @@ use subtle::ConstantTimeEq;
 use super::Role;
 use crate::{AdminError, AdminOptions};
 
-/// A bearer token and the name of who holds it. `Debug` shows the name only.
+/// A bearer token and its name. `Debug` hides the token.
 #[derive(Clone)]
 pub(crate) struct Token {
     pub(super) name: String,
@@ -34,9 +32,9 @@ impl Token {
         }
     }
 
-    /// Returns the token that equals these bytes.
+    /// Returns the token equal to these bytes.
     ///
-    /// It compares with every token in constant time. The time reveals at most the lengths of the tokens.
+    /// Compares all tokens in constant time. The time reveals at most their lengths.
     pub(crate) fn holder<'t>(tokens: &'t [Self], given: &[u8]) -> Option<&'t Self> {
         let mut holder = None;
         for known in tokens {

@@ -1,46 +1,45 @@
-//! The kinds of problems, which clients tell apart by their type.
-
 use http::StatusCode;
 
-/// The kind of a problem. Types and statuses stay the same in all versions of the API.
+/// The kind of a problem. Types and statuses never change.
 ///
 /// The type is the address of the variant in this documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProblemKind {
-    /// 400: a parameter, a header or a body cannot be read.
+    /// Status 400. A parameter, a header or a body is unreadable.
     InvalidRequest,
-    /// 401: the request has no token, or a wrong one.
+    /// Status 401. The request has no valid token.
     Unauthenticated,
-    /// 403: the request asks for readable keys, and the options do not allow them.
+    /// Status 403. Your options do not allow readable keys.
     KeysHidden,
-    /// 403: this process may not change the source of the rules.
+    /// Status 403. This process may not change the source of the rules.
     ReadOnly,
-    /// 403: the token has a lower [`Role`](crate::Role) than the operation needs.
+    /// Status 403. The operation needs a higher [`Role`](crate::Role).
     RoleRequired,
-    /// 404: there is no such path, version, limit or block.
+    /// Status 404. There is no such path, version, limit or block.
     NotFound,
-    /// 405: the path has no such method.
+    /// Status 405. The path does not support this method.
     MethodNotAllowed,
-    /// 409: there is a shadow document that the change would remove, or there is none any more.
+    /// Status 409. The change would remove a shadow document, or the shadow document has ended.
     Conflict,
-    /// 412: the rules have changed since the version in `If-Match`.
+    /// Status 412. The rules have changed since the version in `If-Match`.
     VersionChanged,
-    /// 413: the body is above [16 MiB](crate::AdminOptions::LONGEST_BODY).
+    /// Status 413. The body is above [16 MiB](crate::AdminOptions::LONGEST_BODY).
     TooLarge,
-    /// 415: the body is of another type than this path takes.
+    /// Status 415. The path does not accept this content type.
     UnsupportedType,
-    /// 422: the rules have errors: `problems` lists all of them.
+    /// Status 422. The rules have errors, listed in `problems`.
     InvalidRules,
-    /// 422: the limit cannot read this key, or the block cannot be made.
+    /// Status 422. The limit cannot read this key, or the block is impossible.
     InvalidValue,
-    /// 428: a change of the rules needs `If-Match` with the version that it is made from.
+    /// Status 428. A change of the rules needs `If-Match` with your version.
     VersionRequired,
-    /// 429: all places for event streams are taken.
+    /// Status 429. All event streams are in use.
     TooManyStreams,
-    /// 503: the store or the source of the rules does not answer.
+    /// Status 503. The store or the source of the rules does not answer.
     Unavailable,
-    /// 503: the answer took longer than the [timeout](crate::AdminOptions::timeout). A change may have been made.
+    /// Status 503. The answer exceeded the [timeout](crate::AdminOptions::timeout). The change may have
+    /// happened.
     Timeout,
 }
 
@@ -66,7 +65,7 @@ impl ProblemKind {
         Self::Timeout,
     ];
 
-    /// Returns the address that is the `type` of such problems.
+    /// Returns the address for the `type` of a problem.
     ///
     /// ```
     /// let address = tower_quota_admin::ProblemKind::Conflict.type_address();
@@ -79,7 +78,7 @@ impl ProblemKind {
         )
     }
 
-    /// Returns the kind of a problem from its `type`.
+    /// Returns the kind of a problem by its `type`.
     #[must_use]
     pub fn of_type_address(address: &str) -> Option<Self> {
         Self::ALL
@@ -87,7 +86,7 @@ impl ProblemKind {
             .find(|kind| kind.type_address() == address)
     }
 
-    /// Returns the status of responses with such problems.
+    /// Returns the status of a response with this kind.
     #[must_use]
     pub const fn status(self) -> StatusCode {
         match self {
@@ -107,7 +106,7 @@ impl ProblemKind {
         }
     }
 
-    /// Returns the title of such problems, which is the same in each.
+    /// Returns the title of this kind.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {

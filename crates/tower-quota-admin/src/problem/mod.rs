@@ -15,10 +15,8 @@ use utoipa::ToSchema;
 
 pub use self::kind::ProblemKind;
 
-/// The result of a handler.
 pub(crate) type Result<T> = core::result::Result<T, Problem>;
 
-/// An error as the API answers with it: `application/problem+json`.
 #[derive(Debug)]
 pub(crate) struct Problem {
     kind: ProblemKind,
@@ -31,21 +29,21 @@ pub(crate) struct Problem {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(crate) struct ProblemBody {
-    /// The kind of the problem: an address that stays the same.
+    /// The stable address of the problem's kind.
     r#type: String,
     /// The kind in words.
     title: &'static str,
     /// The status of the response.
     status: u16,
-    /// The mistake or failure, and how to fix it.
+    /// The error and its fix.
     detail: String,
-    /// The newest version of the rules, where another was expected.
+    /// The newest version of the rules, if another version was expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<u64>,
-    /// Everything that is wrong with the rules, up to 100 problems.
+    /// The problems of the rules, at most 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     problems: Option<Vec<tower_quota_rules::Problem>>,
-    /// The number of problems that are not listed.
+    /// The number of further problems.
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<usize>,
 }
@@ -64,12 +62,10 @@ impl Problem {
         self.kind
     }
 
-    /// Names the newest version.
     pub(crate) fn current(self, current: Option<u64>) -> Self {
         Self { current, ..self }
     }
 
-    /// Lists what is wrong with the rules.
     pub(crate) fn problems(self, problems: Problems) -> Self {
         Self {
             problems: Some(problems),

@@ -1,5 +1,3 @@
-//! The audit log.
-
 use axum::extract::State;
 use serde::Serialize;
 use tower_quota_live::AuditRecord;
@@ -16,7 +14,7 @@ pub(crate) struct Audit {
     records: Vec<AuditRecord>,
 }
 
-/// Lists the latest changes: who, what, before, after. Keys are hashed.
+/// Lists the latest changes with author, time and values, and hashed keys.
 #[utoipa::path(
     get, path = "/v1/audit", operation_id = "audit", params(MostQuery),
     responses((status = 200, body = Audit)),

@@ -1,5 +1,3 @@
-//! Blocks and allowances of clients and networks, on all instances.
-
 use core::cmp::Reverse;
 use core::net::IpAddr;
 use core::time::Duration;
@@ -17,27 +15,26 @@ use crate::change::{Change, ChangeParams};
 use crate::extract::{Json, Query};
 use crate::problem::{Problem, ProblemKind, Result};
 
-/// The longest time that an entry lasts.
 pub(super) const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// A block or an allowance to make.
+/// A new block or allowance.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BlockBody {
-    /// A network, an address, or the key that a limit counts by; or `hash:` and the hash of a client.
+    /// A network, an address, the key of a client, or `hash:` and the hash of a client.
     target: String,
-    /// The scope of a key, such as `header x-api-key`. It is required if keys of several scopes can be written so.
+    /// The scope of a key, such as `header x-api-key`. Required if several scopes accept the key.
     scope: Option<String>,
-    /// Blocks also a network that is very large, or that contains your own address.
+    /// Blocks even a very large network, or your own address.
     #[serde(default)]
     force: bool,
-    /// `block` refuses with 403; `allow` lets pass uncounted.
+    /// `block` refuses with 403, `allow` admits without counting.
     #[serde(default)]
     kind: NewKind,
-    /// The time until it ends, in seconds: at most a year.
+    /// The length in seconds, at most a year.
     #[schema(minimum = 1, maximum = 31622400)]
     seconds: u32,
-    /// The reason, which is listed with it.
+    /// The reason, for the list of blocks.
     #[serde(default)]
     #[schema(max_length = 1000)]
     reason: String,
@@ -52,11 +49,11 @@ enum NewKind {
     Allow,
 }
 
-/// A block or an allowance to remove.
+/// The block or allowance to remove.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoveBody {
-    /// The id of an entry, or its target as it was blocked.
+    /// The id of a block, or its target.
     target: String,
     /// The scope of a key.
     scope: Option<String>,
@@ -66,11 +63,11 @@ pub(crate) struct RemoveBody {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BlockList {
     blocks: Vec<Block>,
-    /// The scopes of the keys by which the limits in force count.
+    /// The scopes of the keys of the limits in force.
     scopes: Vec<String>,
 }
 
-/// Lists the blocks and allowances in force, on all instances. Of more than `limit` it lists those that began last.
+/// Lists the blocks and allowances in force on all instances, the latest `limit` of them.
 #[utoipa::path(
     get, path = "/v1/blocks", operation_id = "blocks", params(MostQuery, ShowQuery),
     responses((status = 200, body = BlockList), (status = 403)),
@@ -85,7 +82,6 @@ pub(crate) async fn list(
     Ok(Json(BlockList { blocks, scopes }))
 }
 
-/// Returns as many entries as a query asks for, those that began last.
 pub(super) fn shown(mut blocks: Vec<Block>, query: MostQuery, show: bool) -> Result<Vec<Block>> {
     if let Some(most) = query.most()?
         && blocks.len() > most
@@ -99,7 +95,7 @@ pub(super) fn shown(mut blocks: Vec<Block>, query: MostQuery, show: bool) -> Res
         .collect())
 }
 
-/// Blocks or allows a client or a network, on all instances. An entry of the same target is replaced.
+/// Blocks or allows a client or a network on all instances, and replaces an earlier block.
 #[utoipa::path(
     put, path = "/v1/blocks", operation_id = "block", params(ChangeParams), request_body = BlockBody,
     responses((status = 200, body = Block), (status = 404), (status = 422)),
@@ -157,7 +153,7 @@ fn resolve(api: &Api, text: &str, scope: Option<&str>) -> Result<Target> {
     Ok(api.live.block_target(target)?)
 }
 
-/// Refuses networks that are so large, or so close to the caller, that they are more likely a mistake.
+/// Refuses probable mistakes, very large networks and networks of the caller.
 fn check_reach(target: &Target, caller: Option<IpAddr>) -> Result<()> {
     let Target::Network(network) = target else {
         return Ok(());
@@ -174,7 +170,6 @@ fn check_reach(target: &Target, caller: Option<IpAddr>) -> Result<()> {
     Err(Problem::new(ProblemKind::InvalidValue, detail))
 }
 
-/// Returns the length of a block, if it is in range.
 fn length(seconds: u32) -> Result<Duration> {
     let length = Duration::from_secs(seconds.into());
     if length.is_zero() || length > LONGEST {
@@ -187,7 +182,6 @@ fn length(seconds: u32) -> Result<Duration> {
     Ok(length)
 }
 
-/// Leaves out the readable key.
 pub(super) fn hidden(mut block: Block) -> Block {
     if let Target::Key { text, .. } = &mut block.target {
         *text = None;

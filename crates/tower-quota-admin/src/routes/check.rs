@@ -1,5 +1,3 @@
-//! Checks of documents that are not put.
-
 use axum::extract::State;
 use serde::Serialize;
 use tower_quota_live::ChangeError;
@@ -14,17 +12,17 @@ use crate::problem::Result;
 /// The result of a check.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CheckReport {
-    /// True if the document has no errors and passes its own tests.
+    /// True if the document has no errors and passes its tests.
     valid: bool,
     /// Errors and warnings, in the order of the text.
     #[serde(flatten)]
     problems: Problems,
-    /// The results of the document's own tests; absent if it has errors.
+    /// The results of the document's tests, absent if it has errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     tests: Option<TestReport>,
 }
 
-/// Checks a document and runs its own tests. Changes nothing.
+/// Checks a document and runs its tests, without a change.
 #[utoipa::path(
     post, path = "/v1/rules/check", operation_id = "check",
     request_body(content((serde_json::Value = "application/yaml"), (serde_json::Value = "application/json"))),

@@ -1,4 +1,4 @@
-//! Single clients: remaining units, reset, grant. Their keys travel in bodies, which no access log has.
+//! Operations on single clients. Keys travel in bodies, to keep them out of access logs.
 
 use core::num::NonZeroU64;
 
@@ -15,7 +15,6 @@ use crate::extract::Json;
 use crate::problem::{Problem, Result};
 use crate::status::Status;
 
-/// The start of a key that is the hash of a listed client.
 pub(super) const HASH: &str = "hash:";
 
 /// A client of a limit.
@@ -24,57 +23,60 @@ pub(super) const HASH: &str = "hash:";
 pub(crate) struct ClientBody {
     /// The name of a limit.
     limit: String,
-    /// The key that the limit counts by, such as an API key; or `hash:` and the hash of a client that this instance lists.
+    /// The key of a client, such as an API key, or `hash:` and the hash of a client listed by this
+    /// instance.
     key: String,
 }
 
-/// A key to look for.
+/// A key to find.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KeyBody {
-    /// A key by which limits may count, such as an address or an API key.
+    /// The key of a client, such as an address or an API key.
     key: String,
 }
 
-/// The clients that a key can name: one for each scope of keys that can be written so.
+/// The clients with this key, by scope.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FoundClients {
     clients: Vec<FoundClient>,
 }
 
-/// A client that a key names.
+/// A client with this key.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FoundClient {
     /// The scope of the key, such as `header x-api-key`.
     scope: String,
-    /// The hash of the key, by which lists, blocks and audit records name the client.
+    /// The hash of the key, as in lists, blocks and audit records.
     hash: String,
     /// The limits that count the client.
     limits: Vec<&'static str>,
 }
 
-/// Units to give back to a client.
+/// A grant of units.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GrantBody {
     /// The name of a limit.
     limit: String,
-    /// The key that the limit counts by, such as an API key; or `hash:` and the hash of a client that this instance lists.
+    /// The key of a client, such as an API key, or `hash:` and the hash of a client listed by this
+    /// instance.
     key: String,
-    /// The number of units. Without an end, more than are used have no effect.
+    /// The number of units. Without an end, units beyond the used ones have no effect.
     #[schema(value_type = u64, minimum = 1)]
     units: NonZeroU64,
-    /// Gives a credit above the quota for this time, such as `1d`: at most a year. Give either this or `until`, or neither.
+    /// The time of a credit above the quota, such as `1d`, at most a year. You may give `for` or
+    /// `until`.
     r#for: Option<String>,
-    /// Gives a credit above the quota until this instant.
+    /// The end of a credit above the quota.
     until: Option<Time>,
-    /// The reason, which is listed with a credit.
+    /// The reason, for your list of credits.
     #[serde(default)]
     #[schema(max_length = 1000)]
     reason: String,
 }
 
-/// Finds the clients that a key can name, with their hashes and limits. Charges nothing.
+/// Finds the clients with a key, their hashes and limits, and charges no units.
 #[utoipa::path(
     post, path = "/v1/clients/find", operation_id = "find", request_body = KeyBody,
     responses((status = 200, body = FoundClients), (status = 422)),
@@ -100,7 +102,7 @@ pub(crate) async fn find(State(api): State<Api>, Json(body): Json<KeyBody>) -> J
     Json(FoundClients { clients })
 }
 
-/// Returns the remaining units of a client, and until when. Charges nothing.
+/// Returns the remaining units of a client and the reset time, and charges no units.
 #[utoipa::path(
     post, path = "/v1/clients/peek", operation_id = "peek", request_body = ClientBody,
     responses((status = 200, body = Status), (status = 404), (status = 422)),
@@ -132,10 +134,10 @@ pub(crate) async fn reset(
     Ok(Json(status.into()))
 }
 
-/// The units that a client got, and the status afterwards.
+/// The granted units, and the status afterwards.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Granted {
-    /// The units that the client really got. Without an end, more than were used have no effect.
+    /// The units given. Without an end, units beyond the used ones have no effect.
     given: u64,
     /// The end of a credit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,9 +146,8 @@ pub(crate) struct Granted {
     status: Status,
 }
 
-/// Gives units back to a client, up to a full limit, or with an end, units above the quota.
-///
-/// Returns the units given, and the status afterwards. A credit of a bucket takes a second.
+/// Gives units back to a client, up to a full limit. With `for` or `until`, you give units above
+/// the quota, and a bucket takes a second. Returns the units given, and the status afterwards.
 #[utoipa::path(
     post, path = "/v1/clients/grant", operation_id = "grant", params(ChangeParams), request_body = GrantBody,
     responses((status = 200, body = Granted), (status = 404), (status = 422)),
@@ -181,7 +182,7 @@ fn client<'k>(text: &'k str, listed: Option<&'k Key<'static>>) -> ClientKey<'k> 
     listed.map_or(ClientKey::Text(text), ClientKey::Key)
 }
 
-/// Returns the key of a client that this instance lists, if the text is a hash.
+/// Returns the key of a listed client, if the text is a hash.
 pub(super) fn listed(api: &Api, text: &str, limit: Option<&str>) -> Result<Option<Key<'static>>> {
     let Some(hash) = text.strip_prefix(HASH) else {
         return Ok(None);

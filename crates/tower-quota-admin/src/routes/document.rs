@@ -1,5 +1,3 @@
-//! The rules in force: read, check, put.
-
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -17,37 +15,36 @@ use crate::extract::{Json, Query};
 use crate::precondition::{Expected, has, tag};
 use crate::problem::{Problem, ProblemKind, Result};
 
-/// The part that a document has.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PutQuery {
-    /// Makes it the shadow document, which decides nothing and is counted. By default it is in force.
+    /// Puts the shadow document. Its decisions are counted and have no effect. The default is to
+    /// put the rules in force.
     #[serde(default)]
     shadow: bool,
-    // Refused, since a document for some clients must not be one for all.
+    // An old option, refused to keep a document for a few clients from applying to all clients.
     #[param(ignore)]
     percent: Option<String>,
 }
 
-/// A version that was put.
+/// A new version.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PutVersion {
     #[serde(flatten)]
     version: VersionInfo,
-    /// The warnings: things that the document does not do although it seems to say so.
+    /// The parts of the document without an effect.
     warnings: Problems,
 }
 
-/// The version to read.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct GetQuery {
-    /// Asks for the newest rules of the source, also if they are broken and therefore not in force.
+    /// Returns the newest rules of the source, even if they are invalid and not in force.
     #[serde(default)]
     newest: bool,
 }
 
-/// Returns the rules in force on this instance, as they were written. The ETag is their version.
+/// Returns the text of the rules in force on this instance. The ETag is their version.
 #[utoipa::path(
     get, path = "/v1/rules", operation_id = "rules", params(GetQuery),
     responses(
@@ -77,7 +74,6 @@ pub(crate) async fn get(
     })
 }
 
-/// Returns the rules in force on this instance.
 pub(crate) fn in_force(api: &Api) -> Result<Arc<InForce>> {
     api.live.in_force().ok_or_else(no_rules)
 }
@@ -86,7 +82,6 @@ fn no_rules() -> Problem {
     Problem::not_found("there are no rules yet: put the first")
 }
 
-/// Answers with the text of a version.
 pub(crate) fn text(version: Version) -> Response {
     let content_type = HeaderValue::from_static(version.format.media_type());
     let fields = [
@@ -96,7 +91,7 @@ pub(crate) fn text(version: Version) -> Response {
     (fields, version.text).into_response()
 }
 
-/// Answers with a version that was put, which is in force here by now.
+/// Answers with a new version, which is in force here.
 pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
     let warnings = api.live.in_force().map(|in_force| match &in_force.shadow {
         Some((shadow, rules)) if shadow.number == version.number => rules.warnings().clone(),
@@ -110,9 +105,10 @@ pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
     ([(header::ETAG, tag)], Json(body)).into_response()
 }
 
-/// Replaces the rules, or the shadow document, on all instances.
+/// Replaces the rules or the shadow document on all instances.
 ///
-/// The comment is kept in the history. A document with errors changes nothing, and all of them are listed.
+/// The history keeps your comment. A document with errors changes no rule, and the answer lists all
+/// errors.
 #[utoipa::path(
     put, path = "/v1/rules", operation_id = "put_rules",
     params(
@@ -147,7 +143,6 @@ pub(crate) async fn put(
     Ok(put_version(&api, &expecting(&api, number, put).await?))
 }
 
-/// Returns a version that was put, or says why the newest version is not the expected one.
 pub(crate) async fn expecting(
     api: &Api,
     number: Option<u64>,
@@ -157,7 +152,8 @@ pub(crate) async fn expecting(
         Err(problem) if problem.kind() == ProblemKind::VersionChanged => {
             let stored = api.live.stored().await?;
             let (kind, detail) = match stored.shadow {
-                // The rules in force are as expected, but the change would remove the shadow document.
+                // The rules in force are as expected, but the change would remove the shadow
+                // document.
                 Some(_) if stored.current == number => (
                     ProblemKind::Conflict,
                     "there is a shadow document: promote or abandon it, or send its ETag to replace it",

@@ -1,5 +1,3 @@
-//! Server-sent events: a snapshot a second.
-
 use core::convert::Infallible;
 use core::time::Duration;
 use std::sync::Arc;
@@ -20,33 +18,34 @@ use crate::recent::{Feed, Second, unix_ms};
 use crate::streams::Pace;
 use crate::{AdminOptions, Author};
 
-/// The times of a stream. A browser reconnects by itself after the end.
+/// Browsers reconnect after the end of a stream.
 const PACE: Pace = Pace {
     patience: Duration::from_secs(10),
     longest: Duration::from_secs(600),
 };
 
-/// The state of an instance at one moment.
+/// The state of an instance.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Snapshot {
-    /// The instant, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     at_ms: u64,
     health: Health,
-    /// The decisions of 50 limits, since the rules in force were set on this instance. The limits with most refusals in
-    /// the last minute are first.
+    /// The decisions of 50 limits since the policy was installed, ordered by the refusals of the
+    /// last minute.
     limits: Vec<LimitTotals>,
-    /// The number of limits that are not listed.
+    /// The number of further limits.
     more_limits: usize,
-    /// The newest second of the listed limits. The first event of a stream has the last five minutes.
+    /// The newest second of the listed limits. The first event of a stream has the last five
+    /// minutes.
     seconds: Vec<Second>,
-    /// The durations of the store's calls in the last ten seconds; absent if there were none.
+    /// The durations of the store's calls in the last ten seconds, absent without calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     store_latency: Option<Latency>,
 }
 
-/// Sends a snapshot a second as server-sent events, for ten minutes.
+/// Sends a snapshot per second as server-sent events, for ten minutes.
 ///
-/// Each has the name `snapshot`, and JSON as data.
+/// Events have the name `snapshot` and JSON data.
 #[utoipa::path(
     get, path = "/v1/events", operation_id = "events",
     responses((status = 200, body = Snapshot, content_type = "text/event-stream"), (status = 429)),
@@ -74,7 +73,7 @@ pub(crate) async fn events(
 }
 
 impl Snapshot {
-    /// Returns the snapshot of this moment, with the newest second or all of them.
+    /// Returns the current snapshot, with the newest second or all seconds.
     pub(crate) fn json(api: &Api, all: bool) -> Arc<str> {
         let health = Health::of(api);
         let recent = api.feed.recent();
@@ -89,7 +88,7 @@ impl Snapshot {
             store_latency: Latency::of(&recent.calls(&api.live.handle().store_latency())),
         };
         drop(recent);
-        // Names and numbers always are JSON.
+        // Serializing names and numbers cannot fail.
         serde_json::to_string(&snapshot).unwrap_or_default().into()
     }
 }

@@ -1,5 +1,3 @@
-//! Explanations: the decision on a request that is not made.
-
 use std::collections::BTreeMap;
 
 use axum::extract::State;
@@ -28,14 +26,14 @@ struct Sample {
     /// The host.
     #[schema(pattern = "^[a-z0-9]{1,20}$")]
     host: Option<String>,
-    /// The headers: the value of each, or a list of values.
+    /// The headers, with a value or a list of values.
     headers: Option<BTreeMap<String, OneOrMany>>,
     /// The address of the peer, IPv4 or IPv6.
     #[schema(pattern = "^([1-9][0-9]?[.]){3}[1-9][0-9]?$|^([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}$")]
     address: Option<String>,
-    /// The route that axum matches. Defaults to the route of the rules that matches the path.
+    /// The route matched by axum. Defaults to the matching route of the rules.
     route: Option<String>,
-    /// The keys that code gives, by their names in the rules, such as `code tenant`.
+    /// The keys from your code, by their names in the rules, such as `code tenant`.
     keys: Option<BTreeMap<String, String>>,
 }
 
@@ -48,7 +46,7 @@ enum OneOrMany {
     Many(Vec<String>),
 }
 
-/// The decision on a request that is not made.
+/// The explanation of a request.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Explained {
     #[serde(flatten)]
@@ -57,9 +55,9 @@ pub(crate) struct Explained {
     left: Vec<Status>,
 }
 
-/// Says which limits a request would meet, with which keys, and what is left of each. Charges nothing.
+/// Shows the limits and keys of a request, and the remaining units, and charges no units.
 ///
-/// Lists, tiers and blocks are those in force. `unknown` lists everything that the request leaves open.
+/// Uses the lists, tiers and blocks in force. `unknown` lists the unknown inputs.
 #[utoipa::path(
     post, path = "/v1/explain", operation_id = "explain", params(ShowQuery), request_body = Sample,
     responses((status = 200, body = Explained), (status = 403), (status = 404), (status = 422)),

@@ -1,5 +1,3 @@
-//! The health of an instance.
-
 use std::collections::BTreeMap;
 
 use axum::extract::State;
@@ -14,28 +12,28 @@ use crate::extract::Json;
 /// The health of an instance.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
-    /// True if the rules are in force as their source says, or code makes them, and all stores answer.
+    /// True if the newest rules are in force, or code makes them, and all stores answer.
     healthy: bool,
-    /// The title that the options give to the service; absent without one.
+    /// The title from the options, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    /// The instance that answers.
+    /// The answering instance.
     instance: String,
     /// True if `show_keys=true` is allowed.
     shows_keys: bool,
-    /// The rules: version in force, source, errors. Absent if code makes the policy.
+    /// The rules in force, their source and errors. Absent if code makes the policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<LiveState>,
-    /// The stores whose figures are reported.
+    /// The reported stores.
     stores: Vec<StoreHealth>,
-    /// The number of requests that wait for their turn.
+    /// The number of queued requests.
     waiting: u64,
     refusal_cache: RefusalCacheHealth,
-    /// Mistakes in the configuration that requests have shown.
+    /// Configuration mistakes detected in requests.
     mistakes: Vec<MistakeHealth>,
 }
 
-/// A store, its breakers and queues.
+/// A store with its breakers and queues.
 #[derive(Debug, Serialize, ToSchema)]
 struct StoreHealth {
     name: String,
@@ -46,18 +44,18 @@ struct StoreHealth {
 /// The cache of refusals in front of a shared store.
 #[derive(Debug, Serialize, ToSchema)]
 struct RefusalCacheHealth {
-    /// Requests that were refused without asking the store.
+    /// Requests refused without a call of the store.
     answered: u64,
-    /// Refusals that were remembered.
+    /// Remembered refusals.
     remembered: u64,
-    /// Refusals that gave way to others.
+    /// Evicted refusals.
     evicted: u64,
 }
 
 /// A mistake in the configuration.
 #[derive(Debug, Serialize, ToSchema)]
 struct MistakeHealth {
-    /// The mistake, and how to fix it.
+    /// The mistake and its fix.
     message: String,
 }
 
@@ -103,13 +101,15 @@ impl Health {
     }
 }
 
-/// Returns the health of this instance: rules, stores, breakers, queues, leases. The status is 200 in any case.
+/// Returns the health of this instance, its rules, stores, breakers, queues and leases. The status
+/// is always 200.
 #[utoipa::path(get, path = "/v1/health", operation_id = "health", responses((status = 200, body = Health)))]
 pub(crate) async fn health(State(api): State<Api>) -> Json<Health> {
     Json(Health::of(&api))
 }
 
-/// Returns 200 if rules are in force on this instance, also from the local copy, and 503 until then. Needs no token.
+/// Returns 200 if rules are in force on this instance, even from the local copy, otherwise 503.
+/// Needs no token.
 #[utoipa::path(
     get,
     path = "/v1/ready",

@@ -1,5 +1,3 @@
-//! Earlier versions: their list, their texts, what changed between them, and the way back.
-
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
@@ -17,33 +15,29 @@ use crate::problem::{Problem, Result};
 /// More versions than a source keeps.
 const ALL_VERSIONS: u16 = 1_000;
 
-/// The most differences that an answer lists.
 const MOST_DIFFERENCES: usize = 1_000;
 
-/// The versions that the source keeps, the newest first.
+/// The versions in the source, the newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct History {
     versions: Vec<VersionInfo>,
-    /// The version from which a change is made. If this version is broken, an earlier one is in force.
+    /// The version to base a change on. If it is invalid, an earlier version is in force.
     current: Option<u64>,
 }
 
-/// The number of versions or records to list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct MostQuery {
-    /// The most to list.
+    /// The most entries to list.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u16>,
 }
 
 impl MostQuery {
-    /// Returns the number, or the default.
     pub(crate) fn or(&self, default: u16) -> Result<usize> {
         Ok(self.most()?.unwrap_or(default.into()))
     }
 
-    /// Returns the number, if it is given.
     pub(crate) fn most(&self) -> Result<Option<usize>> {
         match self.limit {
             None => Ok(None),
@@ -55,13 +49,12 @@ impl MostQuery {
     }
 }
 
-/// Two versions to compare.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DiffQuery {
     /// The earlier version.
     from: u64,
-    /// The later version. The default is the one in force.
+    /// The later version. The default is the version in force.
     to: Option<u64>,
 }
 
@@ -72,18 +65,18 @@ pub(crate) struct Diff {
     to: u64,
     /// The first 1,000 differences.
     differences: Vec<Difference>,
-    /// The number of differences that are not listed.
+    /// The number of further differences.
     more: usize,
 }
 
-/// The version to return to.
+/// The version to restore.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RollbackBody {
     version: u64,
 }
 
-/// Lists the versions that the source keeps, the newest first, without their texts.
+/// Lists the versions in the source without their texts, the newest first.
 #[utoipa::path(
     get, path = "/v1/rules/history", operation_id = "history", params(MostQuery),
     responses((status = 200, body = History)),
@@ -113,7 +106,7 @@ pub(crate) async fn version(State(api): State<Api>, Path(number): Path<u64>) -> 
     Ok(text(api.version(number).await?))
 }
 
-/// Lists what changed between two versions, by path.
+/// Lists the differences between two versions, by path.
 #[utoipa::path(
     get, path = "/v1/rules/diff", operation_id = "diff", params(DiffQuery),
     responses((status = 200, body = Diff), (status = 404), (status = 422)),

@@ -1,4 +1,4 @@
-//! The handlers, a file for each part of the API.
+//! The handlers.
 
 pub(crate) mod audit;
 pub(crate) mod blocks;

@@ -1,5 +1,3 @@
-//! Other quotas and credits of single clients, on all instances, until an end.
-
 use core::fmt::Display;
 use core::str::FromStr;
 
@@ -19,31 +17,31 @@ use crate::change::{Change, ChangeParams};
 use crate::extract::{Json, Query};
 use crate::problem::{Problem, ProblemKind, Result};
 
-/// Another quota of a client.
+/// Another quota for a client.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OverrideBody {
     /// The name of a limit.
     limit: String,
-    /// The key that the limit counts by, such as an API key; or `hash:` and the hash of a client.
+    /// The key of a client, such as an API key, or `hash:` and the hash of a client.
     key: String,
     /// The quota, such as `60000/minute`.
     quota: String,
-    /// The time until it ends, such as `2h`: at most a year. Give either this or `until`.
+    /// The time until the end, such as `2h`, at most a year. You give `for` or `until`.
     r#for: Option<String>,
-    /// The instant at which it ends.
+    /// The end, such as `2026-05-01T12:00:00Z`.
     until: Option<Time>,
-    /// The reason, which is listed with it.
+    /// The reason, for the list of overrides.
     #[serde(default)]
     #[schema(max_length = 1000)]
     reason: String,
 }
 
-/// An override or a credit to end.
+/// The override or credit to end.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EndBody {
-    /// The id of an entry.
+    /// The id from the list of overrides.
     id: String,
 }
 
@@ -53,7 +51,7 @@ pub(crate) struct OverrideList {
     overrides: Vec<Block>,
 }
 
-/// Lists the overrides and credits in force, on all instances. Of more than `limit` it lists those that began last.
+/// Lists the overrides and credits in force. With your `limit`, lists the latest.
 #[utoipa::path(
     get, path = "/v1/overrides", operation_id = "overrides", params(MostQuery, ShowQuery),
     responses((status = 200, body = OverrideList), (status = 403), (status = 404)),
@@ -67,7 +65,7 @@ pub(crate) async fn list(
     Ok(Json(OverrideList { overrides }))
 }
 
-/// Gives a client of a limit another quota, on all instances. An override of the same limit and client is replaced.
+/// Gives a client another quota of a limit on all instances, and replaces an earlier override.
 #[utoipa::path(
     put, path = "/v1/overrides", operation_id = "override", params(ChangeParams), request_body = OverrideBody,
     responses((status = 200, body = Block), (status = 404), (status = 422)),
@@ -109,7 +107,6 @@ pub(crate) async fn remove(
     ended.map(|_| StatusCode::NO_CONTENT).ok_or_else(missing)
 }
 
-/// Returns the end of an entry, if one is given.
 pub(super) fn end(length: Option<&str>, until: Option<Time>) -> Result<Option<Time>> {
     let now = Time::now();
     let until = match (length, until) {

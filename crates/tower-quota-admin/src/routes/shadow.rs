@@ -1,5 +1,3 @@
-//! The shadow document: its counts, and its end.
-
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
@@ -18,16 +16,17 @@ use crate::problem::{Problem, ProblemKind, Result};
 pub(crate) struct ShadowState {
     #[serde(flatten)]
     version: VersionInfo,
-    /// The differences in outcomes that this instance has seen; absent if it does not count them.
+    /// The differences in outcomes on this instance, absent if it does not count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     differences: Option<ShadowReport>,
-    /// The sum over all instances that share the store, and their number. It is absent while the store does not answer.
+    /// The sum over all instances that share the store, absent while the store does not answer.
     /// Counts of other instances are at most a poll old.
     #[serde(skip_serializing_if = "Option::is_none")]
     all_instances: Option<ShadowTotal>,
 }
 
-/// Returns the shadow document, with the differences that this and all instances have seen. The ETag is its version.
+/// Returns the shadow document, with the differences on this instance and on all instances. The
+/// ETag is its version.
 #[utoipa::path(
     get, path = "/v1/rules/shadow", operation_id = "shadow",
     responses((status = 200, body = ShadowState, headers(("ETag" = String))), (status = 404)),
@@ -81,14 +80,14 @@ pub(crate) async fn abandon(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Returns the number of the shadow document that a request is about.
 async fn shadow(api: &Api, expected: Expected) -> Result<u64> {
     match expected.number(api).await? {
         Some(0) => Err(Problem::new(
             ProblemKind::VersionChanged,
             "`If-None-Match: *` names no shadow document",
         )),
-        // The store knows whether it still is the shadow document; this instance may learn of it in a moment.
+        // This instance may still have to learn of the end of the shadow document, so the store
+        // decides.
         Some(number) => Ok(number),
         None => Ok(api.live.state().shadow.ok_or_else(none)?.number),
     }
@@ -98,7 +97,6 @@ fn none() -> Problem {
     Problem::not_found("there is no shadow document")
 }
 
-/// Says that the shadow document of a request has ended.
 fn ended(error: ChangeError) -> Problem {
     let problem = Problem::from(error);
     if problem.kind() != ProblemKind::VersionChanged {

@@ -1,5 +1,3 @@
-//! The clients that are limited most, and those that ask most.
-
 use axum::extract::State;
 use serde::Deserialize;
 use tower_quota::{TopClient, TopWindow};
@@ -10,15 +8,14 @@ use crate::api::{Api, ShowKeys, ShowQuery};
 use crate::extract::{Json, Query};
 use crate::problem::{Problem, Result};
 
-/// The clients to list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct TopQuery {
-    /// The requests to rank by: refused requests, or all of them.
+    /// Ranks clients by refused requests, or by all requests.
     #[serde(default)]
     #[param(inline)]
     by: By,
-    /// The time that is counted.
+    /// The period to count.
     #[serde(default)]
     #[param(inline)]
     window: Window,
@@ -48,7 +45,8 @@ enum Window {
     Hour,
 }
 
-/// Lists the clients that were refused most, or that asked most: of all instances that share them, or of this one.
+/// Lists the clients with most refused requests, or with most requests, of all sharing instances or
+/// of this instance.
 #[utoipa::path(
     get, path = "/v1/top", operation_id = "top", params(TopQuery, ShowQuery),
     responses((status = 200, body = TopList), (status = 403)),

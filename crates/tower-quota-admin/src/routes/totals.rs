@@ -1,5 +1,3 @@
-//! The decisions of each limit, as a snapshot shows them.
-
 use core::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -11,29 +9,28 @@ use utoipa::ToSchema;
 use crate::api::Api;
 use crate::recent::rank;
 
-/// The limits of a snapshot.
 const LISTED: usize = 50;
 
 /// The decisions of a limit by outcome.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LimitTotals {
     limit: &'static str,
-    /// The quota of clients without a quota of their own, as documents write it.
+    /// The quota of clients without their own quota.
     #[schema(value_type = String)]
     quota: QuotaText,
-    /// The scope of the counted key, such as `header x-api-key`; `everyone` for all clients together.
+    /// The scope of the counted key, such as `header x-api-key`, or `everyone`.
     scope: &'static str,
-    /// Requests that the limit admitted at once.
+    /// Requests admitted at once.
     allowed: u64,
-    /// Requests that it admitted after a wait.
+    /// Requests admitted after a wait.
     queued: u64,
-    /// Requests that it refused, those that cost more than it ever admits included.
+    /// Refused requests, even of a cost above the capacity.
     limited: u64,
-    /// Requests that it would have refused, if it were enforced.
+    /// Requests a shadow limit would have refused.
     shadowed: u64,
-    /// Requests that it would have admitted, if another limit had not refused them.
+    /// Requests admitted by this limit and refused by another limit.
     would_allow: u64,
-    /// Requests that passed uncounted while the store was unavailable.
+    /// Requests admitted without counting during an outage of the store.
     degraded: u64,
 }
 
@@ -42,14 +39,13 @@ pub(crate) struct LimitTotals {
 #[schema(as = StoreLatency)]
 pub(crate) struct Latency {
     calls: u64,
-    /// The duration that half of the calls did not exceed, in microseconds.
+    /// The median duration, in microseconds.
     p50_us: u64,
-    /// The duration that 99 % of the calls did not exceed, in microseconds.
+    /// The 99th percentile, in microseconds.
     p99_us: u64,
 }
 
 impl Latency {
-    /// Returns the durations of these calls, if there are any.
     pub(crate) fn of(calls: &StoreLatency) -> Option<Self> {
         let micros = |percent| {
             calls
@@ -64,7 +60,8 @@ impl Latency {
     }
 }
 
-/// Returns the limits with most refusals in the last minute, then those with most requests, and the number of others.
+/// Returns the limits by refusals in the last minute, then by requests, and the number of further
+/// limits.
 pub(crate) fn listed(
     api: &Api,
     last_minute: &HashMap<&'static str, [u64; 3]>,

@@ -1,7 +1,7 @@
 //! Lines of the common and the combined log format.
 //!
-//! `host ident user [time] "request" status bytes "referer" "user agent"`, and quoted fields after it. Before it may be
-//! the name of a virtual host, as Apache's `vhost_combined` has it.
+//! `host ident user [time] "request" status bytes "referer" "user agent"`, and further quoted
+//! fields. The name of a virtual host may come first, as in Apache's `vhost_combined`.
 
 use std::borrow::Cow;
 
@@ -50,7 +50,6 @@ impl LineReader {
     }
 }
 
-/// Splits a quoted text from what follows, and undoes the escapes of Apache and nginx.
 fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let text = text.strip_prefix('"')?;
     let mut from = 0;

@@ -1,5 +1,3 @@
-//! A log as a file: plain or compressed, read line by line.
-
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -8,14 +6,13 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::LONGEST_LINE;
 
-/// An opened log.
 pub(crate) struct LogFile(Box<dyn BufRead>);
 
 const BUFFER_BYTES: usize = 1 << 17;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 impl LogFile {
-    /// Opens a log, or standard input for `-`. Its first bytes show whether it is compressed.
+    /// Opens a log, or standard input for `-`. Recognizes gzip by the first bytes.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let source: Box<dyn Read> = if path == Path::new("-") {
             Box::new(io::stdin())
@@ -31,7 +28,7 @@ impl LogFile {
         }))
     }
 
-    /// Reads the next line into the buffer. A line that is too long is cut off.
+    /// Reads the next line into the buffer, and cuts a line longer than `LONGEST_LINE`.
     ///
     /// Returns false at the end of the log.
     pub(crate) fn next_line(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {

@@ -1,4 +1,4 @@
-//! Lines that are JSON objects, with the field names of well-known servers.
+//! Lines of JSON, with the field names of well-known servers.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use super::LineReader;
 use super::line::{Field, Line, Unreadable};
 
-/// The names of each field in the logs of nginx (a `log_format` of its variables), Caddy (in a nested `request`), Traefik,
-/// Envoy and Apache, and plain names.
+/// The names of fields in nginx (a `log_format` of its variables), Caddy (a nested `request`),
+/// Traefik, Envoy and Apache.
 #[rustfmt::skip]
 const FIELDS: [(Field, &[&str]); 9] = [
     (Field::Time, &["time", "timestamp", "@timestamp", "ts", "time_iso8601", "time_local", "msec", "start_time", "StartUTC", "datetime"]),
@@ -25,7 +25,6 @@ const FIELDS: [(Field, &[&str]); 9] = [
     (Field::User, &["remote_user", "user"]),
 ];
 
-/// The fields of an object. Values stay as they are written until they are needed.
 type Fields<'a> = BTreeMap<&'a str, &'a RawValue>;
 
 impl LineReader {
@@ -54,7 +53,7 @@ impl LineReader {
                 (None, "headers" | "request_headers") => headers(raw, line),
                 (None, "user_agent") => line.header(&USER_AGENT, &text(raw)),
                 (None, "referer") => line.header(&REFERER, &text(raw)),
-                // nginx has each header as a variable.
+                // nginx logs a header as a variable.
                 (None, name) => {
                     if let Some(name) = name.strip_prefix("http_") {
                         header(&name.replace('_', "-"), raw, line);
@@ -66,7 +65,6 @@ impl LineReader {
     }
 }
 
-/// Reads an object of headers, whose values are texts or lists of them.
 fn headers(raw: &RawValue, line: &mut Line) {
     let fields: Fields<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
     for (name, raw) in fields {
@@ -83,7 +81,7 @@ fn header(name: &str, raw: &RawValue, line: &mut Line) {
     }
 }
 
-/// Returns a value as text; null is empty, numbers stay as they are written.
+/// Returns a value as text. Null is empty.
 fn text(raw: &RawValue) -> Cow<'_, str> {
     let raw = raw.get();
     let quoted = raw

@@ -1,4 +1,4 @@
-//! A line of a log as the request that it was.
+//! The request in a line of a log.
 
 use core::net::IpAddr;
 
@@ -7,57 +7,47 @@ use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, HOST};
 use http::{HeaderName, HeaderValue, Request, Uri};
 
-/// The logged part of a response: what limits that settle look at.
+/// The logged part of a response, for limits that settle their charge after the response.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LoggedResponse {
     pub(crate) status: Option<u16>,
     pub(crate) bytes: Option<u64>,
 }
 
-/// A line that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    /// The time in microseconds since 1970.
     pub(super) micros: Option<u64>,
     target: Option<Uri>,
     request: Request<LoggedResponse>,
 }
 
-/// A field of a line, whatever its name.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Field {
     Time,
-    /// The address of the client, or of the proxy before the server.
+    /// The address of the client, or of the proxy in front of the server.
     Address,
     Method,
-    /// The path with its query, or an absolute URL.
     Target,
-    /// The request line: `GET /index.html HTTP/1.1`.
     Request,
     Host,
     Status,
-    /// The length of the response's body.
     Bytes,
-    /// The user that the server has authenticated.
     User,
 }
 
-/// The reason why a line is no request.
+/// The reason why a line is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// The line has another form than the known ones.
     Form,
-    /// The line has no time, or one that is not understood.
     Time,
-    /// The line has no request of HTTP. A server answers those itself.
+    /// The line has no HTTP request. The server refused to parse it.
     Request,
 }
 
 impl Line {
-    /// Sets a field by its text. Texts that mean nothing leave the field empty, apart from those of requests.
+    /// Sets a field. Ignores unreadable texts, except in the fields of the request.
     pub(super) fn set(&mut self, field: Field, text: &str) -> Result<(), Unreadable> {
         match field {
-            // The reader of lines reads times.
             Field::Time => {}
             Field::Address => {
                 if let Some(address) = address(text) {
@@ -81,7 +71,7 @@ impl Line {
             Field::Status => self.request.body_mut().status = text.parse().ok(),
             Field::Bytes => self.request.body_mut().bytes = text.parse().ok(),
             Field::User if matches!(text, "" | "-") => {}
-            // The password is not in the log, and no key reads it.
+            // Keys never read the password, so an empty password is enough.
             Field::User => {
                 let credentials = STANDARD.encode(format!("{text}:"));
                 self.header(&AUTHORIZATION, &format!("Basic {credentials}"));
@@ -90,7 +80,7 @@ impl Line {
         Ok(())
     }
 
-    /// Adds a header, unless the log has none: servers write `-`.
+    /// Adds a header. Servers log `-` for an absent header.
     pub(super) fn header(&mut self, name: &HeaderName, text: &str) {
         if matches!(text, "" | "-") {
             return;
@@ -100,7 +90,6 @@ impl Line {
         }
     }
 
-    /// Returns the time and the request.
     pub(super) fn finish(mut self) -> Result<(u64, Request<LoggedResponse>), Unreadable> {
         let micros = self.micros.ok_or(Unreadable::Time)?;
         *self.request.uri_mut() = self.target.ok_or(Unreadable::Request)?;
@@ -108,7 +97,7 @@ impl Line {
     }
 }
 
-/// Reads a target. Some servers log it decoded, with spaces and quotes.
+/// Reads a target. Some servers log targets decoded, with spaces and quotes.
 fn uri(target: &str) -> Option<Uri> {
     if let Ok(uri) = target.parse() {
         return Some(uri);

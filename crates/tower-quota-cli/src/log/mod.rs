@@ -1,8 +1,7 @@
-//! Access logs: files, lines, and the requests in them.
+//! Reads access logs.
 //!
-//! `file` opens a log, compressed or not, and reads its lines. `LineReader` reads one line, in the common or combined
-//! format (`common`) or as JSON (`json`), which each line shows by its first byte. Both set the fields of a `line`. `time`
-//! reads times.
+//! `file` opens a log and reads its lines. `LineReader` parses a line as JSON (`json`) or in the
+//! common or combined format (`common`), and fills a `line`. `time` parses times.
 
 mod common;
 mod file;
@@ -19,13 +18,13 @@ pub(crate) use self::line::{LoggedResponse, Unreadable};
 
 use self::time::TimeReader;
 
-/// The most bytes of a line that are read. Longer lines are no requests.
+/// The most bytes of a line.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// A header, and its place in a line: the name of a JSON field, or the number of a quoted field after the sizes.
+/// A header, and its place in a line. The place is the name of a JSON field, or the number of a
+/// quoted field after the sizes.
 pub(crate) type HeaderSource = (HeaderName, String);
 
-/// Reads lines of access logs.
 #[derive(Debug, Default)]
 pub(crate) struct LineReader {
     time: TimeReader,
@@ -33,7 +32,6 @@ pub(crate) struct LineReader {
 }
 
 impl LineReader {
-    /// Makes a reader that takes these headers from where the log has them.
     pub(crate) fn new(headers: &[HeaderSource]) -> Self {
         Self {
             time: TimeReader::default(),
@@ -41,7 +39,7 @@ impl LineReader {
         }
     }
 
-    /// Reads one line. Returns the time in microseconds since 1970, and the request.
+    /// Reads a line. Returns the time in microseconds since 1970, and the request.
     pub(crate) fn read(
         &mut self,
         line: &[u8],
@@ -55,7 +53,6 @@ impl LineReader {
         }
     }
 
-    /// Returns the header that the user has named for a place.
     fn named(&self, place: &str) -> Option<&HeaderName> {
         let mut headers = self.headers.iter();
         headers

@@ -1,10 +1,7 @@
-//! Tests of lines as servers write them.
-
 use core::net::IpAddr;
 
 use super::*;
 
-/// A request as the tests compare it.
 struct Read {
     micros: u64,
     request: Request<LoggedResponse>,
@@ -47,7 +44,7 @@ fn common_line_of_the_manual_is_read() {
         (read.request.uri().path(), read.response()),
         ("/apache_pb.gif", (Some(200), Some(2326)))
     );
-    // The user is frank, whose password is empty.
+    // The user is frank, with an empty password.
     assert_eq!(
         (read.address(), read.header("authorization")),
         (Some([127, 0, 0, 1].into()), Some("Basic ZnJhbms6"))

@@ -1,9 +1,7 @@
-//! Times in logs.
-
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Reads the times of a log's lines. Neighbours often have the same, which is read once.
+/// Reads the times of lines, and caches the last time, since neighbours are often equal.
 #[derive(Debug, Default)]
 pub(crate) struct TimeReader {
     text: String,
@@ -11,10 +9,11 @@ pub(crate) struct TimeReader {
 }
 
 impl TimeReader {
-    /// Returns the microseconds since 1970 of a time as text, or `None` if it is not understood.
+    /// Returns a time in microseconds since 1970, if the format is known.
     ///
-    /// Forms: `10/Oct/2000:13:55:36 -0700`, `2000-10-10T13:55:36.123Z`, `2000-10-10 13:55:36+02:00`, and seconds since
-    /// 1970 with or without a fraction, or milliseconds, microseconds or nanoseconds.
+    /// Formats: `10/Oct/2000:13:55:36 -0700`, `2000-10-10T13:55:36.123Z`, `2000-10-10
+    /// 13:55:36+02:00`, seconds since 1970 with or without a fraction, and milliseconds,
+    /// microseconds or nanoseconds since 1970.
     pub(crate) fn micros(&mut self, text: &str) -> Option<u64> {
         if self.text != text {
             self.text.clear();
@@ -39,14 +38,14 @@ fn parse(text: &str) -> Option<u64> {
     } else if let Ok(timestamp) = text.parse() {
         timestamp
     } else {
-        // Without an offset it is UTC.
+        // A time without an offset is in UTC.
         let time = text.parse::<jiff::civil::DateTime>().ok()?;
         time.to_zoned(TimeZone::UTC).ok()?.timestamp()
     };
     u64::try_from(timestamp.as_microsecond()).ok()
 }
 
-/// Reads seconds, milliseconds, microseconds or nanoseconds since 1970, which their lengths tell apart.
+/// Reads seconds, milliseconds, microseconds or nanoseconds since 1970, recognized by their length.
 fn number(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = match whole.len() {
@@ -56,11 +55,9 @@ fn number(text: &str) -> Option<u64> {
         15..=17 => 0,
         nanos => return whole[..nanos - 3].parse().ok(),
     };
-    // So many digits of the fraction count.
     format!("{whole}{fraction:0<digits$.digits$}").parse().ok()
 }
 
-/// Returns a time as text, in UTC: `2025-11-21 00:00:00`.
 pub(crate) fn text(micros: u64) -> String {
     let micros = i64::try_from(micros).unwrap_or(i64::MAX);
     let time = Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX);

@@ -1,53 +1,49 @@
-//! Requests of the admin API, and their answers.
-
 use http::header::{CONTENT_TYPE, ETAG};
 use http::request::Builder;
-use http::{Request, Response};
+use http::{HeaderName, Request, Response};
+use serde::Deserialize;
 use serde_json::Value;
+use tower_quota_rules::{Format, Problems};
 
-use super::http::HttpApi;
-use super::local::LocalApi;
 use crate::failure::Failure;
-use crate::rules::load::LoadArguments;
+use crate::rules::load::{LoadArguments, RulesText};
 
-/// The admin API of a service, or the one in this process.
 pub(crate) struct Api {
-    pub(super) via: Via,
-    /// The address without secrets.
+    pub(super) send: Box<SendRequest>,
+    pub(super) is_local: bool,
     pub(super) name: String,
-    /// The options of reading rules.
     pub(super) load: LoadArguments,
 }
 
-/// The way to the API.
-pub(super) enum Via {
-    Http(HttpApi),
-    Local(Box<LocalApi>),
+/// Answers a request to the admin API.
+pub(super) type SendRequest = dyn Fn(Request<String>) -> Result<Response<String>, Failure>;
+
+/// An answer of the API.
+pub(crate) struct Answer {
+    /// The entity tag of a version.
+    pub(super) tag: String,
+    format: Format,
+    pub(super) text: String,
 }
 
 impl Api {
-    /// Returns the JSON of a path.
     pub(super) fn get(&self, path: &str) -> Result<Value, Failure> {
-        json(&self.send(Request::get(path), "")?)
+        self.send(Request::get(path), "")?.json()
     }
 
-    /// Sends a request with a JSON body, and returns the JSON of the answer.
     pub(super) fn send_json(&self, request: Builder, body: &Value) -> Result<Value, Failure> {
         let request = request.header(CONTENT_TYPE, "application/json");
-        json(&self.send(request, &body.to_string())?)
+        self.send(request, &body.to_string())?.json()
     }
 
-    /// Sends a request. An error of the API becomes a failure.
-    pub(super) fn send(&self, request: Builder, body: &str) -> Result<Response<String>, Failure> {
+    /// Sends a request. Returns an error of the API as a failure.
+    pub(super) fn send(&self, request: Builder, body: &str) -> Result<Answer, Failure> {
         let request = request.body(body.to_owned());
         let request = request.map_err(Failure::usage)?;
-        let response = match &self.via {
-            Via::Http(api) => api.send(request)?,
-            Via::Local(api) => api.send(request)?,
-        };
+        let response = (self.send)(request)?;
         let status = response.status();
         if status.is_success() {
-            return Ok(response);
+            return Ok(Answer::of(response));
         }
         let problem: Value = serde_json::from_str(response.body()).unwrap_or_default();
         let mut text = match problem["detail"].as_str() {
@@ -59,61 +55,70 @@ impl Api {
         if let Some(current) = problem["current"].as_u64() {
             text += &format!(" (the newest version is {current})");
         }
-        text += &problems(&problem["problems"]);
+        text = format!("{text}\n{}", problems(&problem))
+            .trim_end()
+            .to_owned();
         Err(match status.as_u16() {
             502..=504 => Failure::Unreachable(text),
             _ => Failure::Problem(text),
         })
     }
 
-    /// Returns the answer to a path, or `None` if the service has nothing there.
-    pub(super) fn get_if_any(&self, path: &str) -> Result<Option<Response<String>>, Failure> {
+    /// Returns the text of a version, or of the version in force.
+    pub(crate) fn version(&self, number: Option<u64>) -> Result<Answer, Failure> {
+        let path = number.map_or("/v1/rules".into(), |number| format!("/v1/rules/{number}"));
+        self.send(Request::get(path), "")
+    }
+
+    /// Returns the answer to a path, unless the service refuses the request.
+    pub(super) fn get_if_any(&self, path: &str) -> Result<Option<Answer>, Failure> {
         match self.send(Request::get(path), "") {
             Ok(answer) => Ok(Some(answer)),
-            // Other requests that are refused here are refused for the change too.
+            // A refusal for another reason will refuse the change too.
             Err(Failure::Problem(_)) => Ok(None),
             Err(failure) => Err(failure),
         }
     }
 }
 
-/// Returns the JSON of an answer.
-pub(super) fn json(answer: &Response<String>) -> Result<Value, Failure> {
-    if answer.body().is_empty() {
-        return Ok(Value::Null);
-    }
-    serde_json::from_str(answer.body())
-        .map_err(|error| Failure::Problem(format!("the answer is not JSON: {error}")))
-}
-
-/// Returns the entity tag of an answer.
-pub(super) fn tag(answer: &Response<String>) -> Option<&str> {
-    answer.headers().get(ETAG)?.to_str().ok()
-}
-
-/// Returns the number of the version of an answer, with which its entity tag begins.
-pub(super) fn version(answer: &Response<String>) -> Option<u64> {
-    tag(answer)?
-        .trim_matches('"')
-        .split('-')
-        .next()?
-        .parse()
-        .ok()
-}
-
-/// Returns the problems of a document, each on a line of its own.
-pub(super) fn problems(problems: &Value) -> String {
-    let mut out = String::new();
-    let list = problems.as_array().or(problems["problems"].as_array());
-    for problem in list.into_iter().flatten() {
-        let text = |name| problem[name].as_str().unwrap_or_default();
-        out += &format!("\n{}: ", text("severity"));
-        if let (Some(line), Some(column)) = (problem["line"].as_u64(), problem["column"].as_u64()) {
-            out += &format!("line {line}, column {column}: ");
+impl Answer {
+    fn of(response: Response<String>) -> Self {
+        let header = |name: HeaderName| {
+            let value = response.headers().get(name);
+            value.and_then(|value| value.to_str().ok()).unwrap_or("")
+        };
+        Self {
+            tag: header(ETAG).to_owned(),
+            format: Format::of_content_type(header(CONTENT_TYPE)).unwrap_or(Format::Yaml),
+            text: response.into_body(),
         }
-        let parts = ["path", "message", "help"].map(text);
-        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        out += &parts.join(": ");
     }
-    out
+
+    pub(super) fn json(&self) -> Result<Value, Failure> {
+        if self.text.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_str(&self.text)
+            .map_err(|error| Failure::Problem(format!("the answer is not JSON: {error}")))
+    }
+
+    /// Returns the number of the version, the first part of its entity tag, or 0.
+    pub(super) fn version(&self) -> u64 {
+        let number = self.tag.trim_matches('"').split('-').next();
+        number.and_then(|number| number.parse().ok()).unwrap_or(0)
+    }
+
+    pub(crate) fn rules(self) -> RulesText {
+        RulesText {
+            name: format!("version {}", self.version()),
+            format: self.format,
+            text: self.text,
+        }
+    }
+}
+
+/// Returns the problems in an answer, on separate lines.
+pub(super) fn problems(answer: &Value) -> String {
+    let problems = Problems::deserialize(answer).unwrap_or_default();
+    problems.to_string()
 }

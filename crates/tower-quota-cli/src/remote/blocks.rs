@@ -1,5 +1,3 @@
-//! `block`, `unblock`, `override` and their lists: clients and networks that get another treatment, on all instances.
-
 use core::time::Duration;
 
 use clap::Args;
@@ -14,21 +12,21 @@ use crate::output::{Output, describe};
 
 #[derive(Args, Debug)]
 pub(crate) struct BlockArguments {
-    /// An address, a network such as 203.0.113.0/24, or else what a limit counts by: an API key.
+    /// An address, a network such as 203.0.113.0/24, or a key of a limit, such as an API key.
     who: String,
-    /// The time until it ends.
+    /// The time until the block ends.
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     length: Duration,
-    /// The scope of a key, such as `header x-api-key`, where limits count by several.
+    /// The scope of a key, such as `header x-api-key`, if limits count by several keys.
     #[arg(long)]
     scope: Option<String>,
-    /// The reason, which is listed with it.
+    /// The reason, for the list of blocks.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
-    /// Blocks also a network that is very large, or that contains your own address.
+    /// Blocks even a very large network, or your own address.
     #[arg(long)]
     force: bool,
-    /// Lets the client pass uncounted, instead of blocking it.
+    /// Exempts the client from all limits, instead of blocking it.
     #[arg(long)]
     allow: bool,
 }
@@ -43,7 +41,7 @@ pub(crate) struct UnblockArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct OverrideArguments {
-    /// The key that the limit counts by, or with `--remove` the id of an override or a credit.
+    /// The key of a client, or with `--remove` the id of an override or a credit.
     who: String,
     /// The name of a limit.
     #[arg(long, required_unless_present = "remove")]
@@ -53,7 +51,7 @@ pub(crate) struct OverrideArguments {
     quota: Option<String>,
     #[command(flatten)]
     end: EndArguments,
-    /// The reason, which is listed with it.
+    /// The reason, for the list of overrides.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
     /// Ends an override or a credit early.
@@ -61,20 +59,19 @@ pub(crate) struct OverrideArguments {
     remove: bool,
 }
 
-/// The end of an override or a credit.
 #[derive(Args, Debug)]
 pub(crate) struct EndArguments {
-    /// The time until it ends, such as 2h.
+    /// The time until the end, such as 2h.
     #[arg(long = "for", value_name = "TIME", conflicts_with = "until")]
     pub(super) length: Option<String>,
-    /// The instant at which it ends, such as 2026-05-01T12:00:00Z.
+    /// The end, such as 2026-05-01T12:00:00Z.
     #[arg(long, value_name = "TIME")]
     pub(super) until: Option<String>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ListArguments {
-    /// Shows keys, where services store them.
+    /// Shows keys, if services store them.
     #[arg(long)]
     show_keys: bool,
 }
@@ -124,7 +121,6 @@ pub(crate) fn change_override(arguments: &OverrideArguments, api: &Api) -> Ended
     }
 }
 
-/// Lists `blocks` or `overrides`.
 pub(crate) fn list(what: &str, arguments: &ListArguments, api: &Api) -> Ended {
     let path = format!("/v1/{what}?show_keys={}", arguments.show_keys);
     let blocks = &api.get(&path)?[what];
@@ -139,10 +135,10 @@ pub(crate) fn list(what: &str, arguments: &ListArguments, api: &Api) -> Ended {
     Output::new(blocks, &describe(&shown))
 }
 
-/// The limits that are looked at for a key.
 const LIMITS: usize = 20;
 
-/// Returns whether a limit has counted requests of a client lately. Limits that are not known count as if they had.
+/// Returns whether a limit has counted requests of a client lately, and true if the rules are
+/// unreadable.
 fn has_counted(api: &Api, who: &str) -> Result<bool, Failure> {
     let Ok(rules) = super::put::rules_in_force(api) else {
         return Ok(true);
@@ -155,7 +151,7 @@ fn has_counted(api: &Api, who: &str) -> Result<bool, Failure> {
         };
         match client.status(api) {
             Ok(status) if !clients::is_unseen(&status) => return Ok(true),
-            // The limit counts by keys of another form.
+            // The limit counts by another form of keys.
             Ok(_) | Err(Failure::Problem(_)) => {}
             Err(failure) => return Err(failure),
         }

@@ -1,5 +1,3 @@
-//! `peek`, `reset`, `grant`: single clients.
-
 use clap::Args;
 use http::Request;
 use serde_json::{Value, json};
@@ -14,7 +12,7 @@ use crate::output::{Output, describe};
 pub(crate) struct PeekArguments {
     /// The name of a limit.
     pub(super) limit: String,
-    /// The key that the limit counts by: an address, an API key.
+    /// The key of a client, such as an address or an API key.
     pub(super) key: String,
 }
 
@@ -30,7 +28,7 @@ pub(crate) struct ResetArguments {
 pub(crate) struct GrantArguments {
     #[command(flatten)]
     client: PeekArguments,
-    /// The number of units. Without an end, more than are used have no effect.
+    /// The number of units. Without an end, units beyond the used ones have no effect.
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     units: u64,
     #[command(flatten)]
@@ -39,7 +37,6 @@ pub(crate) struct GrantArguments {
     change: ChangeArguments,
 }
 
-/// Warns of a key that may be misspelled.
 pub(super) const NEVER_SEEN: &str =
     "never seen: no limit has counted this key lately. Is it spelled right?\n";
 
@@ -68,18 +65,17 @@ impl PeekArguments {
         json!({ "limit": self.limit, "key": self.key })
     }
 
-    /// Returns the status of the client.
     pub(super) fn status(&self, api: &Api) -> Result<Value, Failure> {
         api.send_json(Request::post("/v1/clients/peek"), &self.body())
     }
 }
 
-/// Returns whether a limit has no units to give back to a client. It has not counted the client, or long ago.
+/// Returns whether the client's counter is full. A full counter and an unknown client are the same.
 pub(super) fn is_unseen(status: &Value) -> bool {
     status["full_after_ms"] == 0
 }
 
-/// Shows the client's status. A limited client is something found.
+/// Shows the client's status. The exit code tells whether the client is limited.
 fn shown(status: &Value, note: &str) -> Ended {
     let is_limited = matches!(status["outcome"].as_str(), Some("limited" | "never"));
     let output = Output::new(status, &(describe(status) + note))?;

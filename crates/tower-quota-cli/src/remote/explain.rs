@@ -1,4 +1,4 @@
-//! `explain`: which limits a request meets, by a file of rules or by a running service.
+//! `explain`: the limits of a request, by a file of rules or by a running service.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
@@ -31,13 +31,13 @@ pub(crate) struct ExplainArguments {
     /// A header, as `name: value`.
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(String, String)>,
-    /// The route that axum matches. The default is the route of the rules that matches the path.
+    /// The route matched by axum. Defaults to the matching route of the rules.
     #[arg(long)]
     route: Option<String>,
-    /// A key that code gives, as `code tenant: acme`.
+    /// A key from your code, as `code tenant: acme`.
     #[arg(long = "key", value_name = "NAME: VALUE", value_parser = pair)]
     keys: Vec<(String, String)>,
-    /// The address of the peer. The default is 192.0.2.1.
+    /// The address of the peer. Defaults to 192.0.2.1.
     #[arg(long)]
     address: Option<IpAddr>,
     /// Shows keys, if the admin API allows it.
@@ -47,7 +47,6 @@ pub(crate) struct ExplainArguments {
     target: TargetArguments,
 }
 
-/// Explains a request. A blocked one is something found.
 pub(crate) fn run(arguments: &ExplainArguments) -> Ended {
     let sample = arguments.sample();
     let explanation = match &arguments.rules {

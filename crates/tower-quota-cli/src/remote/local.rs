@@ -1,4 +1,4 @@
-//! The admin API in this process, over the Redis that the services share.
+//! The admin API in this process, over the Redis of your services.
 
 use core::time::Duration;
 use std::env;
@@ -6,76 +6,60 @@ use std::env;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use clap::Args;
-use http::{Request, Response};
-use tokio::runtime::Runtime;
+use http::Response;
 use tower_quota::{Policy, RateLimitLayer, RedisStore, redis::RedisStoreError};
 use tower_quota_admin::{AdminOptions, Author};
 use tower_quota_live::{LiveOptions, LiveRules, RedisRules, ShadowCounts, WithoutRules};
 use tower_quota_rules::Rules;
 use tower_service::Service;
 
+use super::api::SendRequest;
 use crate::failure::Failure;
 use crate::rules::load::{LoadArguments, parts};
 
-/// The variables that hold secrets.
+/// The variables with secrets.
 const SECRET_VARIABLE: &str = "TOWER_QUOTA_SECRET";
 const KEY_SEED_VARIABLE: &str = "TOWER_QUOTA_KEY_SEED";
 
-/// The options that the services give for their Redis.
+/// The options that your services use for their Redis.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RedisArguments {
     /// The name of the rules in Redis.
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) name: String,
-    /// The prefix of the counters in Redis, if the services set one. Their secrets are read from the variables
-    /// `TOWER_QUOTA_SECRET` (of counters) and `TOWER_QUOTA_KEY_SEED` (of hashed keys, 32 hexadecimal digits).
+    /// The prefix of the counters in Redis, if your services set a prefix. Their secrets are read
+    /// from the variables `TOWER_QUOTA_SECRET` (of counters) and `TOWER_QUOTA_KEY_SEED` (of hashed
+    /// keys, 32 hexadecimal digits).
     #[arg(long, value_name = "PREFIX")]
     pub(crate) prefix: Option<String>,
-    /// Stores the keys of blocks beside their hashes.
+    /// Stores the keys of blocks next to their hashes.
     #[arg(long)]
     pub(crate) readable_keys: bool,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
 }
 
-/// An admin API over Redis, and the runtime that it runs on.
-pub(crate) struct LocalApi {
-    runtime: Runtime,
-    live: LiveRules,
-    router: Router,
-    author: Author,
-}
-
-impl LocalApi {
-    /// Makes the API over the Redis at a URL. `authorities` are the certificates to trust over TLS, in PEM.
-    pub(super) fn new(
-        url: &str,
-        authorities: Option<Vec<u8>>,
-        arguments: &RedisArguments,
-        timeout: Duration,
-    ) -> Result<Self, Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        let runtime = runtime.map_err(Failure::usage)?;
-        let (live, router) = runtime.block_on(router(url, authorities, arguments, timeout))?;
-        let user = env::var("USER").ok().filter(|user| !user.is_empty());
-        let author = Author(user.unwrap_or_else(|| "tower-quota".into()));
-        Ok(Self {
-            runtime,
-            live,
-            router,
-            author,
-        })
-    }
-
-    pub(super) fn send(&self, request: Request<String>) -> Result<Response<String>, Failure> {
+/// Creates the API over the Redis at a URL. `authorities` are trusted certificates in PEM.
+pub(super) fn api(
+    url: &str,
+    authorities: Option<Vec<u8>>,
+    arguments: &RedisArguments,
+    timeout: Duration,
+) -> Result<Box<SendRequest>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(Failure::usage)?;
+    let (live, router) = runtime.block_on(router(url, authorities, arguments, timeout))?;
+    let user = env::var("USER").ok().filter(|user| !user.is_empty());
+    let author = Author(user.unwrap_or_else(|| "tower-quota".into()));
+    Ok(Box::new(move |request| {
         let mut request = request.map(Body::from);
-        request.extensions_mut().insert(self.author.clone());
-        let mut router = self.router.clone();
-        self.runtime.block_on(async {
-            // Between requests the runtime stands still. Nothing follows the rules.
-            self.live.refresh().await;
+        request.extensions_mut().insert(author.clone());
+        let mut router = router.clone();
+        runtime.block_on(async {
+            // The runtime pauses between requests, so no background task follows the rules.
+            live.refresh().await;
             let Ok(response) = router.call(request).await;
             let (head, body) = response.into_parts();
             let body = to_bytes(body, usize::MAX).await;
@@ -83,7 +67,7 @@ impl LocalApi {
             let body = String::from_utf8_lossy(&body).into_owned();
             Ok(Response::from_parts(head, body))
         })
-    }
+    }))
 }
 
 async fn router(
@@ -112,9 +96,10 @@ async fn router(
     let code = arguments.load.code.clone();
     let mut options = LiveOptions::new()
         .start_deadline(timeout)
-        // The first rules may be put from here.
+        // You may put the first rules from here.
         .without_rules(WithoutRules::Refuse)
-        // The services count what a shadow document would change. This process sees no requests.
+        // Your services count the effect of the shadow document, since this process serves no
+        // requests.
         .shadow_counts(ShadowCounts::new())
         .read_with(move |text, format| Rules::parse_with(text, format, &parts(&code)));
     if let Ok(seed) = env::var(KEY_SEED_VARIABLE) {
@@ -143,7 +128,7 @@ async fn router(
     Ok((live, router.map_err(Failure::usage)?))
 }
 
-/// Reads a seed: 16 bytes in hexadecimal digits.
+/// Reads a seed of 16 bytes in hexadecimal digits.
 fn key_seed(text: &str) -> Result<[u8; 16], Failure> {
     let number = u128::from_str_radix(text.trim(), 16)
         .ok()

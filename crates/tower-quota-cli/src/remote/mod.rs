@@ -1,12 +1,12 @@
-//! Commands on running services: by their admin API, or by the Redis that they share.
+//! Commands on running services.
 //!
-//! Either way a command sends requests of the admin API. `http` sends them to a service. `local` answers them in this
-//! process, by the same router over Redis. So both do, refuse and record the same.
+//! A command sends requests of the admin API. `http` sends requests to a service. `local` answers
+//! requests in this process, with the same router over the shared Redis, so the effects, refusals
+//! and records are the same.
 
 mod api;
 pub(crate) mod blocks;
 pub(crate) mod clients;
-pub(crate) mod document;
 pub(crate) mod explain;
 mod http;
 mod local;

@@ -1,16 +1,15 @@
-//! `put`: new rules for running services, in place of those that the author of the change has seen.
+//! `put`: new rules for running services, protected from concurrent changes.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
+use http::Request;
 use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
 use http::request::Builder;
-use http::{Request, Response};
 use tower_quota_rules::Rules;
 
-use super::api::{json, problems, tag, version};
-use super::document::version_text;
+use super::api::{Answer, problems};
 use super::record::Record;
 use super::{Api, ChangeArguments};
 use crate::failure::Failure;
@@ -23,15 +22,15 @@ use crate::visible::visible;
 pub(crate) struct PutArguments {
     /// The file of rules, or `-` for standard input.
     file: PathBuf,
-    /// The version that the change is made from: its number, `any`, or `none` for the first rules. The default is the
-    /// version that `show --output FILE` has recorded. Without a record, the command shows what changes and asks, or
-    /// refuses if there is no terminal.
+    /// The version you have edited, by its number, or `any`, or `none` for the first rules.
+    /// Defaults to the version recorded by `show --output FILE`. Without a record, the command
+    /// shows the changes and asks you, or refuses if there is no terminal.
     #[arg(long, value_name = "VERSION")]
     expect: Option<String>,
-    /// Replaces the shadow document. Its version is the one to expect.
+    /// Replaces the shadow document. `--expect` then means the version of the shadow document.
     #[arg(long)]
     replace_shadow: bool,
-    /// Makes the rules the shadow document: they decide nothing, and their decisions are counted.
+    /// Puts the rules as the shadow document. Shadow decisions are counted and have no effect.
     #[arg(long)]
     shadow: bool,
     #[command(flatten)]
@@ -60,9 +59,9 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     };
     let answer = api.send(arguments.change.on(request), &rules.text)?;
     if recorded.is_some() {
-        record.write(tag(&answer).unwrap_or_default(), api)?;
+        record.write(&answer.tag, api)?;
     }
-    let put = json(&answer)?;
+    let put = answer.json()?;
     let text = format!(
         "{}\nversion {} {kind}\n",
         problems(&put["warnings"]),
@@ -71,11 +70,11 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     Output::new(&put, text.trim_start())
 }
 
-/// Adds the version that a change is made from. Without one, shows what changes and asks.
+/// Adds the expected version to a request. Without `expect`, shows the changes and asks the user.
 pub(super) fn expecting(
     request: Builder,
     expect: Option<&str>,
-    shadow: Option<Response<String>>,
+    shadow: Option<Answer>,
     rules: &RulesText,
     api: &Api,
 ) -> Result<Builder, Failure> {
@@ -86,23 +85,22 @@ pub(super) fn expecting(
         Some(number) => Some(api.send(Request::get(format!("/v1/rules/{number}")), "")?),
         None => {
             if let Some(newest) = &newest {
-                confirm(rules, version(newest).unwrap_or_default(), api)?;
+                confirm(rules, newest.version(), api)?;
             }
             newest
         }
     };
-    Ok(match expected.as_ref().and_then(tag) {
-        Some(tag) => request.header(IF_MATCH, tag),
+    Ok(match expected {
+        Some(version) => request.header(IF_MATCH, version.tag),
         None => request.header(IF_NONE_MATCH, "*"),
     })
 }
 
-/// Returns the rules that a service has in force.
 pub(super) fn rules_in_force(api: &Api) -> Result<Rules, Failure> {
-    api.load.checked(&version_text(api, None)?)
+    api.load.checked(&api.version(None)?.rules())
 }
 
-/// Shows what new rules change, and asks whether to put them. Fails unless a person says yes.
+/// Shows the changes and asks whether to put the rules. Fails unless the user agrees.
 fn confirm(rules: &RulesText, number: u64, api: &Api) -> Result<(), Failure> {
     let compared = rules_in_force(api).and_then(|old| {
         let differences = diff::between(&old, &api.load.checked(rules)?);

@@ -1,4 +1,4 @@
-//! The version that a file of rules was made from, in a file beside it.
+//! The record of the version that a file of rules was made from, in `FILE.version`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,18 +6,17 @@ use std::path::{Path, PathBuf};
 use super::Api;
 use crate::failure::Failure;
 
-/// A file with the entity tag of a version, and the address of the service that has it.
+/// A file with the entity tag of a version, and the address of its service.
 pub(super) struct Record(PathBuf);
 
 impl Record {
-    /// Returns the place of the record of a file.
     pub(super) fn of(file: &Path) -> Self {
         let mut name = file.as_os_str().to_owned();
         name.push(".version");
         Self(name.into())
     }
 
-    /// Returns the recorded tag, if there is one of this service.
+    /// Returns the recorded tag, if the record is of this service.
     pub(super) fn read(&self, api: &Api) -> Option<String> {
         let text = fs::read_to_string(&self.0).ok()?;
         let (tag, of) = text.trim_end().split_once(' ')?;

@@ -1,4 +1,4 @@
-//! `health` and `top`: the state of one instance.
+//! `health` and `top`: the state of an instance.
 
 use core::time::Duration;
 use std::io::{self, IsTerminal};
@@ -7,17 +7,15 @@ use std::sync::mpsc;
 use clap::Args;
 
 use super::Api;
-use super::api::Via;
 use crate::failure::Failure;
 use crate::output::{Ended, Output};
 
-/// The clients to list.
 #[derive(Args, Debug)]
 pub(crate) struct TopArguments {
-    /// The requests to rank clients by: refused requests, or all of them.
+    /// Ranks clients by refused requests, or by all requests.
     #[arg(long, default_value = "limited", value_parser = ["limited", "busy"])]
     by: String,
-    /// The time that is counted: 1m, 10m or 1h.
+    /// The period to count: 1m, 10m or 1h.
     #[arg(long, default_value = "10m", value_parser = ["1m", "10m", "1h"])]
     window: String,
     /// The most clients to list.
@@ -26,7 +24,7 @@ pub(crate) struct TopArguments {
     /// Shows keys, if the admin API allows it.
     #[arg(long)]
     show_keys: bool,
-    /// Prints the list again every two seconds, until you interrupt it.
+    /// Prints the list every two seconds, until you interrupt it.
     #[arg(long)]
     watch: bool,
 }
@@ -37,16 +35,15 @@ const EVERY: Duration = Duration::from_secs(2);
 /// Clears a terminal, and moves its cursor to the first line.
 const CLEAR_SCREEN: &str = "\x1b[2J\x1b[H";
 
-/// Shows the health of an instance. An unhealthy one is something found.
+/// Shows the health of an instance. The exit code tells whether the instance is unhealthy.
 pub(crate) fn health(api: &Api) -> Ended {
     let health = api.get("/v1/health")?;
     let is_healthy = health["healthy"] == true;
     Ok(Output::answer(health)?.found(!is_healthy))
 }
 
-/// Lists the clients with most requests, once or again and again.
 pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {
-    if matches!(api.via, Via::Local(_)) {
+    if api.is_local {
         let text = "top clients are known to the instances, not to Redis: give --admin with the address of one";
         return Err(Failure::Usage(text.into()));
     }
@@ -56,7 +53,7 @@ pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {
     );
     let list = || {
         let top = api.get(&path)?;
-        // Programs get the list, people also the number of instances and the age.
+        // Programs get the list. People also see the number of instances and the age.
         Output::new(&top["clients"], &crate::output::describe(&top))
     };
     let first = list()?;
@@ -64,7 +61,7 @@ pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {
         return Ok(first);
     }
     first.print(is_json)?;
-    // Nothing is ever sent. The channel is a clock.
+    // The channel is only a timer.
     let (_sender, pause) = mpsc::channel::<()>();
     loop {
         let _ = pause.recv_timeout(EVERY);

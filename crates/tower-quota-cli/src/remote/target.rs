@@ -7,9 +7,9 @@ use clap::Args;
 use http::request::Builder;
 use tower_quota_rules::{DurationText, TextError};
 
-use super::api::{Api, Via};
-use super::http::{HttpApi, read_authorities};
-use super::local::{LocalApi, RedisArguments};
+use super::api::Api;
+use super::http::{client, read_authorities};
+use super::local::{self, RedisArguments};
 use crate::failure::Failure;
 use crate::output::Ended;
 
@@ -22,11 +22,12 @@ pub(crate) struct Remote<A: Args> {
     target: TargetArguments,
 }
 
-/// The service or the store that a command operates on.
+/// The service or the store to operate on.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct TargetArguments {
-    /// The address of a service's admin API. The token is read from the variable `TOWER_QUOTA_TOKEN` or from a file.
+    /// The address of a service's admin API. The token is read from the variable
+    /// `TOWER_QUOTA_TOKEN` or from a file.
     #[arg(
         long,
         value_name = "URL",
@@ -37,12 +38,13 @@ pub(crate) struct TargetArguments {
     /// A file with the token of the admin API.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// A file with the authorities to trust, in PEM, instead of the system's: of an admin API over https, or of Redis
-    /// over TLS.
+    /// A file with trusted authorities in PEM, instead of the system's, for an admin API over https
+    /// or for Redis over TLS.
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// The Redis that services share, if they have no admin API: a URL with the scheme redis or rediss,
-    /// redis+sentinel://HOST,HOST/PRIMARY or redis+cluster://HOST,HOST. A password is better in the variable.
+    /// The Redis of your services, if they have no admin API. Give a URL with the scheme redis or
+    /// rediss, redis+sentinel://HOST,HOST/PRIMARY or redis+cluster://HOST,HOST. Set a URL with a
+    /// password in the variable.
     #[arg(
         long,
         value_name = "URL",
@@ -57,7 +59,6 @@ pub(crate) struct TargetArguments {
     pub(crate) store: RedisArguments,
 }
 
-/// The reason for a change.
 #[derive(Args, Debug)]
 pub(crate) struct ChangeArguments {
     /// The reason, for the history and the audit log.
@@ -66,7 +67,6 @@ pub(crate) struct ChangeArguments {
 }
 
 impl<A: Args> Remote<A> {
-    /// Runs a command on the target.
     pub(crate) fn run(&self, command: impl FnOnce(&A, &Api) -> Ended) -> Ended {
         command(&self.command, &self.target.connect()?)
     }
@@ -75,26 +75,30 @@ impl<A: Args> Remote<A> {
 impl TargetArguments {
     pub(crate) fn connect(&self) -> Result<Api, Failure> {
         let authorities = self.ca.as_deref().map(read_authorities).transpose()?;
-        let (via, name) = match (&self.admin, &self.redis) {
+        let (send, name) = match (&self.admin, &self.redis) {
             (Some(admin), _) => {
                 let token_file = self.token_file.as_deref();
-                let api = HttpApi::new(admin, token_file, authorities.as_deref(), self.timeout)?;
-                (Via::Http(api), admin.clone())
+                let client = client(admin, token_file, authorities.as_deref(), self.timeout)?;
+                (client, admin.clone())
             }
             (None, Some(redis)) => {
-                let api = LocalApi::new(redis, authorities, &self.store, self.timeout)?;
-                // A password stands before the host.
+                // The password precedes the host.
                 let host = redis.rsplit('@').next().unwrap_or_default();
                 let name = format!("{host} {}", self.store.name);
-                (Via::Local(Box::new(api)), name)
+                let api = local::api(redis, authorities, &self.store, self.timeout)?;
+                (api, name)
             }
             (None, None) => {
                 let text = "give --admin with the address of an admin API, or --redis";
                 return Err(Failure::Usage(text.into()));
             }
         };
-        let load = self.store.load.clone();
-        Ok(Api { via, name, load })
+        Ok(Api {
+            send,
+            is_local: self.admin.is_none(),
+            name,
+            load: self.store.load.clone(),
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! `show`, `history`, `audit`, `rollback`, `shadow`, `promote`, `abandon`: versions of rules, and changes.
+//! `show`, `history`, `audit`, `rollback`, `shadow`, `promote`, `abandon`: versions of rules.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,8 +9,6 @@ use http::header::IF_MATCH;
 use http::request::Builder;
 use serde_json::json;
 
-use super::api::{tag, version};
-use super::document::{document, version_text};
 use super::put::expecting;
 use super::record::Record;
 use super::{Api, ChangeArguments};
@@ -19,10 +17,10 @@ use crate::output::{Ended, Output};
 
 #[derive(Args, Debug)]
 pub(crate) struct RollbackArguments {
-    /// The number of the version to return to. It is put again, as a new version.
+    /// The number of the version to restore. The restored rules become a new version.
     version: u64,
-    /// The version that the change is made from: its number, or `any`. By default the command shows what changes and
-    /// asks, or refuses if there is no terminal.
+    /// The version you have seen in force, by its number, or `any`. By default the command shows
+    /// the changes and asks you, or refuses if there is no terminal.
     #[arg(long, value_name = "VERSION")]
     expect: Option<String>,
     #[command(flatten)]
@@ -31,23 +29,23 @@ pub(crate) struct RollbackArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct HistoryArguments {
-    /// The most to list, the newest first.
+    /// The most entries to list, the newest first.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ShowArguments {
-    /// The number of a version. The default is the one in force.
+    /// The number of a version. Defaults to the version in force.
     version: Option<u64>,
-    /// Writes the rules to this file, and their version to FILE.version. Then `put FILE` is refused if another change
-    /// came first.
+    /// Writes the rules to this file, and their version to FILE.version. Later, `put FILE` refuses
+    /// to overwrite another change.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 pub(crate) fn rollback(arguments: &RollbackArguments, api: &Api) -> Ended {
-    let rules = version_text(api, Some(arguments.version))?;
+    let rules = api.version(Some(arguments.version))?.rules();
     let request = arguments.change.on(Request::post("/v1/rules/rollback"));
     let request = expecting(request, arguments.expect.as_deref(), None, &rules, api)?;
     let put = api.send_json(request, &json!({ "version": arguments.version }))?;
@@ -69,22 +67,17 @@ pub(crate) fn audit(arguments: &HistoryArguments, api: &Api) -> Ended {
 }
 
 pub(crate) fn show(arguments: &ShowArguments, api: &Api) -> Ended {
-    let answer = document(api, arguments.version)?;
-    let shown = json!({ "version": version(&answer), "text": answer.body() });
+    let answer = api.version(arguments.version)?;
+    let number = answer.version();
+    let shown = json!({ "version": number, "text": answer.text });
     let Some(path) = &arguments.output else {
-        return Output::document(&shown, answer.into_body());
+        return Output::document(&shown, answer.text);
     };
-    fs::write(path, answer.body()).map_err(Failure::at(path.display()))?;
-    Record::of(path).write(tag(&answer).unwrap_or_default(), api)?;
-    let text = format!(
-        "{}: version {}\n",
-        path.display(),
-        version(&answer).unwrap_or_default()
-    );
-    Output::new(&shown, &text)
+    fs::write(path, &answer.text).map_err(Failure::at(path.display()))?;
+    Record::of(path).write(&answer.tag, api)?;
+    Output::new(&shown, &format!("{}: version {number}\n", path.display()))
 }
 
-/// Shows the shadow document, with the counts of all instances.
 pub(crate) fn shadow(api: &Api) -> Ended {
     Output::answer(api.get("/v1/rules/shadow")?)
 }
@@ -101,9 +94,9 @@ pub(crate) fn abandon(change: &ChangeArguments, api: &Api) -> Ended {
 
 fn end_shadow(change: &ChangeArguments, api: &Api, request: Builder, done: &str) -> Ended {
     let shadow = api.send(Request::get("/v1/rules/shadow"), "")?;
-    let number = version(&shadow);
-    let request = request.header(IF_MATCH, tag(&shadow).unwrap_or_default());
+    let number = shadow.version();
+    let request = request.header(IF_MATCH, shadow.tag);
     api.send(change.on(request), "")?;
-    let text = format!("version {} {done}\n", number.unwrap_or_default());
+    let text = format!("version {number} {done}\n");
     Output::new(&json!({ "version": number }), &text)
 }

@@ -1,5 +1,3 @@
-//! `check`: what is wrong with rules.
-
 use std::path::PathBuf;
 
 use clap::Args;

@@ -1,5 +1,3 @@
-//! `convert` and `schema`: rules in another format, and what editors check them with.
-
 use std::path::PathBuf;
 
 use clap::Args;
@@ -13,7 +11,7 @@ use crate::output::{Ended, Output};
 pub(crate) struct ConvertArguments {
     /// The file of rules, or `-` for standard input.
     file: PathBuf,
-    /// The format to print, such as `yaml` or `json`.
+    /// The format to print, `yaml` or `json`.
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     to: Format,
     #[command(flatten)]
@@ -22,7 +20,7 @@ pub(crate) struct ConvertArguments {
 
 pub(crate) fn run(arguments: &ConvertArguments) -> Ended {
     let rules = arguments.load.load(&arguments.file)?;
-    let text = rules.to_text(arguments.to);
+    let text = rules.document().to_text(arguments.to);
     Output::document(&(), text.trim_end().to_owned() + "\n")
 }
 

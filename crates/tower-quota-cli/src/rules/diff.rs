@@ -1,5 +1,3 @@
-//! `diff`: what changes from one document to another, by limit, tier and route.
-
 use std::path::Path;
 
 use clap::Args;
@@ -8,13 +6,12 @@ use tower_quota_rules::{Difference, Rules};
 use crate::failure::Failure;
 use crate::output::{Ended, Output};
 use crate::remote::TargetArguments;
-use crate::remote::document::version_text;
 
 #[derive(Args, Debug)]
 pub(crate) struct DiffArguments {
-    /// The old rules: a file, or the number of a version that a service has.
+    /// The old rules, as a file or as the number of a service's version.
     old: String,
-    /// The new rules: a file, or the number of a version.
+    /// The new rules, as a file or as the number of a version.
     new: String,
     #[command(flatten)]
     target: TargetArguments,
@@ -27,12 +24,10 @@ pub(crate) fn run(arguments: &DiffArguments) -> Ended {
     Ok(output.found(!differences.is_empty()))
 }
 
-/// Returns what changes from some rules to others.
 pub(crate) fn between(old: &Rules, new: &Rules) -> Vec<Difference> {
     old.document().differences(new.document())
 }
 
-/// Returns differences as lines.
 pub(crate) fn text(differences: &[Difference]) -> String {
     if differences.is_empty() {
         return "no differences\n".into();
@@ -44,12 +39,12 @@ pub(crate) fn text(differences: &[Difference]) -> String {
 }
 
 impl DiffArguments {
-    /// Loads rules. A number is that of a version, unless there is such a file.
+    /// Loads a file. If there is no such file, a number means a version of the service.
     fn rules(&self, source: &str) -> Result<Rules, Failure> {
         let (path, load) = (Path::new(source), &self.target.store.load);
         match source.parse() {
             Ok(number) if !path.exists() => {
-                load.checked(&version_text(&self.target.connect()?, Some(number))?)
+                load.checked(&self.target.connect()?.version(Some(number))?.rules())
             }
             _ => load.load(path),
         }

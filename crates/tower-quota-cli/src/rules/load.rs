@@ -1,5 +1,3 @@
-//! Rules from files.
-
 use std::path::Path;
 use std::{fs, io};
 
@@ -9,22 +7,20 @@ use tower_quota_rules::{CodeParts, Format, Problems, Rules};
 
 use crate::failure::Failure;
 
-/// The options of reading rules.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LoadArguments {
-    /// A part that the service's code gives, for rules that say `code NAME`: `key=NAME`, `cost=NAME`, `condition=NAME` or
-    /// `settle=NAME`. Requests have no such key, cost 1, and match no such condition.
+    /// Declares a part that your service defines in code, for rules with `code NAME`. Write
+    /// `key=NAME`, `cost=NAME`, `condition=NAME` or `settle=NAME`. In this command, the key is
+    /// missing, the cost is 1, and the condition never matches.
     #[arg(long = "code", value_name = "KIND=NAME", value_parser = code_part)]
     pub(crate) code: Vec<CodePart>,
-    /// The format of rules from standard input, or from a file whose name does not say.
+    /// The format of rules from standard input, or from a file without a known extension.
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) format: Option<Format>,
 }
 
-/// A part of rules that code gives: its kind and its name.
 pub(crate) type CodePart = (String, String);
 
-/// A text of rules, and where it is from.
 #[derive(Clone, Debug)]
 pub(crate) struct RulesText {
     pub(crate) name: String,
@@ -32,11 +28,9 @@ pub(crate) struct RulesText {
     pub(crate) text: String,
 }
 
-/// The most bytes of a file of rules.
 const LONGEST: usize = 256 << 20;
 
 impl LoadArguments {
-    /// Reads a file, or standard input for `-`.
     pub(crate) fn read(&self, path: &Path) -> Result<RulesText, Failure> {
         let (name, text) = if path == Path::new("-") {
             ("standard input".into(), io::read_to_string(io::stdin()))
@@ -51,12 +45,11 @@ impl LoadArguments {
         })
     }
 
-    /// Reads rules that must be valid. All that is wrong is in the failure.
+    /// Reads valid rules. The failure lists all problems.
     pub(crate) fn load(&self, path: &Path) -> Result<Rules, Failure> {
         self.checked(&self.read(path)?)
     }
 
-    /// Checks rules that must be valid.
     pub(crate) fn checked(&self, text: &RulesText) -> Result<Rules, Failure> {
         self.check(text).map_err(|problems| {
             let rendered = problems.render(&text.text, &text.name);
@@ -64,13 +57,12 @@ impl LoadArguments {
         })
     }
 
-    /// Checks rules.
     pub(crate) fn check(&self, text: &RulesText) -> Result<Rules, Problems> {
         Rules::parse_up_to(&text.text, text.format, &parts(&self.code), LONGEST)
     }
 }
 
-/// Returns stand-ins for parts that code gives.
+/// Returns stand-ins for parts from code.
 pub(crate) fn parts(code: &[CodePart]) -> CodeParts {
     let mut parts = CodeParts::new();
     for (kind, name) in code {

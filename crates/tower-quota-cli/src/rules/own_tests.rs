@@ -1,5 +1,3 @@
-//! `test`: the sample requests that a document carries.
-
 use std::path::PathBuf;
 
 use clap::Args;
@@ -17,7 +15,6 @@ pub(crate) struct TestArguments {
     load: LoadArguments,
 }
 
-/// Runs the tests of documents. A failed one is something found.
 pub(crate) fn run(arguments: &TestArguments) -> Ended {
     let mut has_findings = false;
     let (mut all, mut out) = (Vec::new(), String::new());

@@ -1,21 +1,17 @@
-//! The time of a replay: that of the log.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tower_quota::store::{Clock, Timestamp};
 
-/// A clock that shows the time of the log's line. Clones share the time.
+/// A clock that shows the time of the current line. Clones share the time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogClock(Arc<AtomicU64>);
 
 impl LogClock {
-    /// Sets the time, in microseconds since 1970.
     pub(super) fn set(&self, micros: u64) {
         self.0.store(micros, Ordering::Relaxed);
     }
 
-    /// Returns the time, in microseconds since 1970.
     pub(super) fn micros(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,16 +1,11 @@
-//! The arguments of `simulate`, and what it does with them.
-
 use core::mem;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 
 use clap::Args;
 use serde_json::Value;
-use tower_quota::Decided;
 use tower_quota_rules::Rules;
 
-use super::lock::lock;
 use super::read::{Source, read};
 use super::replay::Replay;
 use super::report::{html, report};
@@ -27,32 +22,37 @@ pub(crate) struct SimulateArguments {
     /// The rules to try.
     #[arg(long, value_name = "FILE")]
     rules: PathBuf,
-    /// The rules to compare them with, such as those in force.
+    /// The rules to compare with, for example your rules in force.
     #[arg(long, value_name = "FILE")]
     old: Option<PathBuf>,
-    /// The access log: common, combined or JSON lines, compressed by gzip or not. `-` is standard input.
+    /// The access log in the common, combined or JSON lines format, plain or compressed by gzip.
+    /// `-` is standard input.
     #[arg(long, value_name = "FILE")]
     log: PathBuf,
-    /// Takes a header from the log: from a JSON field, or from the quoted field of this number after the sizes (the
-    /// referer is 1, the user agent 2). JSON fields `http_NAME` and `headers` are found without it.
+    /// Takes a header from a JSON field, or from a quoted field after the sizes by its number (the
+    /// referer is 1, the user agent 2). JSON fields `http_NAME` and `headers` are read without this
+    /// option.
     #[arg(long = "header", value_name = "HEADER=FIELD", value_parser = header_source)]
     headers: Vec<HeaderSource>,
-    /// Writes a report with charts to this file, one page without outside resources.
+    /// Writes a report with charts to this file, as a single page without outside resources.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Suggests the lowest quota of this limit that refuses few enough clients. The log is read a few times more.
+    /// Suggests the lowest quota of this limit that refuses few enough clients. Reads the log
+    /// several times.
     #[arg(long, value_name = "LIMIT")]
     suggest: Option<String>,
     /// The share of clients that the suggested quota may refuse at least once.
     #[arg(long, value_name = "SHARE", default_value = "0.1%")]
     hit: Share,
-    /// Leaves attackers out of the suggestion: clients with more than this many times the requests of the median client.
+    /// Leaves attackers out of the suggestion. Attackers are clients with more than this many times
+    /// the requests of the median client.
     #[arg(long, value_name = "TIMES", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     leave_out: u32,
-    /// The number of clients that are listed.
+    /// The number of clients to list.
     #[arg(long, value_name = "CLIENTS", default_value_t = 20)]
     top: usize,
-    /// Shows the keys of clients, which may be addresses or secrets. Otherwise they are hashed with a seed of this run.
+    /// Shows the keys of clients, which may be addresses or secrets. By default keys are hashed
+    /// with a random seed.
     #[arg(long)]
     show_keys: bool,
     #[command(flatten)]
@@ -75,7 +75,8 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Ended {
     Output::answer(report)
 }
 
-/// Replays the log through one document, or through two side by side. The new one is the first.
+/// Replays the log through `documents`. The first document is the new rules, the second the old
+/// ones.
 fn replay(
     arguments: &SimulateArguments,
     documents: &[Rules],
@@ -88,16 +89,14 @@ fn replay(
     let failure = Failure::at(source.path.display());
     let mut sides = Vec::new();
     for rules in documents {
-        let tally = Arc::new(Mutex::new(Tally::new(seed, arguments.show_keys)));
-        let noted = Arc::clone(&tally);
-        let note = move |decided: &Decided<'_>, micros| lock(&noted).note(decided, micros);
-        sides.push((Replay::new(rules, note).map_err(&failure)?, tally));
+        let tally = Tally::new(seed, arguments.show_keys);
+        sides.push(Replay::new(rules, tally, Tally::note).map_err(&failure)?);
     }
     let [mut newly_refused, mut newly_admitted] = [0; 2];
     let lines = read(source, |micros, request| {
-        let mut outcomes = sides.iter_mut().map(|(replay, tally)| {
+        let mut outcomes = sides.iter_mut().map(|replay| {
             replay.decide(micros, request.clone());
-            lock(tally).finish(micros).is_admitted()
+            replay.notes().finish(micros).is_admitted()
         });
         if let (Some(new), Some(old)) = (outcomes.next(), outcomes.next()) {
             newly_refused += u64::from(old && !new);
@@ -123,13 +122,14 @@ fn replay(
         )?),
         None => None,
     };
-    let evicted = sides.iter().map(|(replay, _)| replay.evicted()).sum();
-    let tallies = sides.iter().map(|(_, tally)| mem::take(&mut *lock(tally)));
+    let evicted = sides.iter().map(Replay::evicted).sum();
+    let tallies = sides.iter().map(|replay| mem::take(&mut *replay.notes()));
     let tallies: Vec<_> = tallies.collect();
+    let changed = [newly_refused, newly_admitted];
     let report = report(
         &lines,
         &tallies,
-        [newly_refused, newly_admitted],
+        changed,
         suggestion,
         evicted,
         arguments.top,

@@ -1,12 +1,12 @@
-//! `simulate`: an access log through rules, in the time of the log.
+//! `simulate`: replays an access log through rules.
 //!
-//! `read` reads the log once. Each line is a request, which each `replay` decides as a service would: the layer of
-//! tower-quota over a memory store, on a `clock` that shows the log's time, around a `service` that answers as the log
-//! says. The `tally` counts the decisions. `report` shows the counts. `suggest` looks for a quota.
+//! `read` reads the log. A `replay` decides requests like a service. It is the layer over a memory
+//! store, with a `clock` that shows the time of the log, around a `service` that sends the logged
+//! responses. The `tally` counts decisions. `report` shows the counts. `suggest` searches for a
+//! quota.
 
 mod clock;
 mod command;
-mod lock;
 mod outcome;
 mod peak;
 mod read;

@@ -1,29 +1,20 @@
-//! Outcomes of replayed requests.
-
 use serde::Serialize;
 use tower_quota::{Decided, Reason};
 
-/// The outcome of a replayed request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReplayOutcome {
-    /// Admitted by all its limits.
     Admitted,
-    /// Over a quota.
     Limited,
-    /// Admitted after a wait for its turn.
     Queued,
-    /// Blocked.
     Blocked,
-    /// Refused by a limit whose key it lacks.
     MissingKey,
-    /// Not counted: allowed or skipped, or no limit applies.
+    /// Not counted. The request is allowed or skipped, or no limit applies.
     #[default]
     Uncounted,
 }
 
 impl ReplayOutcome {
-    /// All outcomes.
     pub(super) const ALL: [Self; 6] = [
         Self::Admitted,
         Self::Limited,
@@ -44,7 +35,6 @@ impl ReplayOutcome {
         }
     }
 
-    /// Returns whether the request reaches the service.
     pub(super) const fn is_admitted(self) -> bool {
         matches!(self, Self::Uncounted | Self::Admitted | Self::Queued)
     }

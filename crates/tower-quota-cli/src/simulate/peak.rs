@@ -1,27 +1,18 @@
-//! The busiest second and the busiest minute.
-
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use crate::log::time;
 
 /// Counts requests by a span of time, and keeps the largest count.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(into = "PeakReport")]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Peak {
     span_micros: u64,
     current: (u64, u64),
     most: (u64, u64),
 }
 
-/// The busiest span.
-#[derive(Serialize)]
-struct PeakReport {
-    requests: u64,
-    at: String,
-}
-
 impl Peak {
-    /// Makes a peak over spans of this many seconds, aligned to 1970.
+    /// Creates a peak over spans of `seconds`, aligned to 1970.
     pub(super) const fn over(seconds: u64) -> Self {
         Self {
             span_micros: seconds * 1_000_000,
@@ -30,7 +21,7 @@ impl Peak {
         }
     }
 
-    /// Counts one request, and returns the largest count. Times do not go back.
+    /// Counts a request, and returns the largest count. Times never go backwards.
     pub(super) fn count(&mut self, micros: u64) -> u64 {
         let start = micros - micros % self.span_micros;
         if self.current.0 != start {
@@ -50,12 +41,9 @@ impl Default for Peak {
     }
 }
 
-impl From<Peak> for PeakReport {
-    fn from(peak: Peak) -> Self {
-        let (at, requests) = peak.most;
-        Self {
-            requests,
-            at: time::text(at),
-        }
+impl Serialize for Peak {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (at, requests) = self.most;
+        json!({ "requests": requests, "at": time::text(at) }).serialize(serializer)
     }
 }

@@ -1,5 +1,3 @@
-//! The requests of a log, one after another.
-
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
@@ -10,15 +8,13 @@ use super::peak::Peak;
 use crate::log::{HeaderSource, LineReader, LogFile, LoggedResponse, time};
 use crate::output::grouped;
 
-/// A log, and where its lines have headers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source<'a> {
     pub(super) path: &'a Path,
     pub(super) headers: &'a [HeaderSource],
 }
 
-/// The counts of a log's lines.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Lines {
     pub(super) requests: u64,
     pub(super) unreadable_lines: u64,
@@ -26,24 +22,23 @@ pub(super) struct Lines {
     pub(super) to: String,
     pub(super) busiest_second: Peak,
     pub(super) busiest_minute: Peak,
-    /// The lines that are no requests, by the reason: their form, their time, their request.
     #[serde(skip)]
     pub(super) unreadable: [u64; 3],
-    /// The requests whose time is before the time of the line above.
+    /// The requests with an earlier time than the line before.
     #[serde(skip)]
     pub(super) out_of_order: u64,
-    /// The requests that the log answers with 429: a limit refused them when they were logged.
+    /// The requests that were answered 429 when the log was written.
     #[serde(skip)]
     pub(super) refused_in_log: u64,
-    /// The requests whose times have a fraction of a second.
+    /// The requests with fractions of a second in their time.
     #[serde(skip)]
     pub(super) exact_times: u64,
 }
 
-/// The lines between two looks at the progress.
 const LINES: u64 = 1 << 17;
 
-/// Reads a log. `each` gets the requests, and their times in microseconds since 1970, which never go back.
+/// Reads a log. Calls `each` with a time in microseconds since 1970 and a request. Times never go
+/// backwards.
 pub(super) fn read(
     source: Source<'_>,
     mut each: impl FnMut(u64, Request<LoggedResponse>),
@@ -51,16 +46,8 @@ pub(super) fn read(
     let mut file = LogFile::open(source.path)?;
     let mut reader = LineReader::new(source.headers);
     let mut lines = Lines {
-        requests: 0,
-        unreadable_lines: 0,
-        from: String::new(),
-        to: String::new(),
-        busiest_second: Peak::over(1),
         busiest_minute: Peak::over(60),
-        unreadable: [0; 3],
-        out_of_order: 0,
-        refused_in_log: 0,
-        exact_times: 0,
+        ..Lines::default()
     };
     let shows_progress = io::stderr().is_terminal();
     let mut now = 0;

@@ -1,9 +1,10 @@
-//! One document over a log: the layer of a service, on the time of the log.
+//! Decides the requests of a log by a document, in the time of the log.
 
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{Request, Response};
 use http_body::Body;
@@ -19,15 +20,16 @@ use super::clock::LogClock;
 use super::service::LoggedService;
 use crate::log::LoggedResponse;
 
-/// A document that decides the requests of a log, as it would in a service.
-pub(super) struct Replay {
+/// A document over a log, and the notes about its decisions.
+pub(super) struct Replay<N> {
+    notes: Arc<Mutex<N>>,
     service: RateLimit<LoggedService, MemoryStore>,
     store: MemoryStore,
     clock: LogClock,
     waiting: Waiting,
 }
 
-/// The requests that wait for their turn, on a paused clock that follows the log's.
+/// The queued requests, on a paused clock that follows the log.
 struct Waiting {
     runtime: Runtime,
     requests: JoinSet<()>,
@@ -35,30 +37,32 @@ struct Waiting {
     micros: u64,
 }
 
-/// The entries that a replay remembers: far more than clients of most logs.
 const ENTRIES: usize = 10_000_000;
 
-/// The timer's resolution.
 const STEP_MICROS: u64 = 1_000;
 
-impl Replay {
-    /// Makes a replay. `note` gets each decision and its time in microseconds since 1970.
+impl<N: Send + 'static> Replay<N> {
+    /// Creates a replay. Calls `note` with every decision and its time in microseconds since 1970.
     pub(super) fn new(
         rules: &Rules,
-        note: impl Fn(&Decided<'_>, u64) + Send + Sync + 'static,
+        notes: N,
+        note: impl Fn(&mut N, &Decided<'_>, u64) + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        let notes = Arc::new(Mutex::new(notes));
+        let noted = Arc::clone(&notes);
         let clock = LogClock::default();
         let store = MemoryStore::with_clock(ENTRIES, clock.clone());
         let time = clock.clone();
         let layer = RateLimitLayer::new(store.clone(), rules.policy())
             .headers([])
             .on_refused(|_| Response::new(RefusalBody::default()))
-            .on_decision(move |decided| note(decided, time.micros()));
+            .on_decision(move |decided| note(&mut lock(&noted), decided, time.micros()));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
             .build()?;
         Ok(Self {
+            notes,
             service: layer.layer(LoggedService),
             store,
             clock,
@@ -70,11 +74,9 @@ impl Replay {
         })
     }
 
-    /// Decides a request at a time in microseconds since 1970.
     pub(super) fn decide(&mut self, micros: u64, request: Request<LoggedResponse>) {
         self.clock.set(micros);
         self.waiting.follow(micros);
-        // The service behind the layer is always ready.
         let mut response = Box::pin(self.service.call(request));
         let _timer = self.waiting.runtime.enter();
         match response
@@ -91,14 +93,22 @@ impl Replay {
         }
     }
 
-    /// Returns the number of entries that were evicted before they were full.
+    pub(super) fn notes(&self) -> MutexGuard<'_, N> {
+        lock(&self.notes)
+    }
+
     pub(super) fn evicted(&self) -> u64 {
         self.store.evicted()
     }
 }
 
+/// Only a single thread replays, and a panic ends the command.
+fn lock<N>(notes: &Mutex<N>) -> MutexGuard<'_, N> {
+    notes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Waiting {
-    /// Moves the paused clock to the time of the log, so that requests whose turn has come go on.
+    /// Advances the paused clock to the time of the log, and finishes requests after their wait.
     fn follow(&mut self, micros: u64) {
         if self.requests.is_empty() {
             self.micros = micros;
@@ -118,7 +128,7 @@ impl Waiting {
     }
 }
 
-/// Reads a response to its end, for limits that settle by its status or its length.
+/// Reads a response to its end, for limits that settle by its status or length.
 fn drain<B: Body>(response: Response<B>) {
     let mut body = pin!(response.into_body());
     let mut context = Context::from_waker(Waker::noop());

@@ -1,11 +1,9 @@
-//! Counts over time, in a bounded number of spans.
-
-/// The most spans. When they are used up, neighbours become one.
+/// The most spans. Neighbours are merged beyond this number.
 const MOST: usize = 480;
 
-/// Counts of three kinds over time: all requests, admitted ones, refused ones.
+/// Counts admitted and refused requests over time.
 ///
-/// The length of a log is not known before its end. So spans begin with a second and double.
+/// The length of a log is unknown before its end, so spans begin with a second and double.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     start_micros: Option<u64>,
@@ -24,7 +22,6 @@ impl Default for Series {
 }
 
 impl Series {
-    /// Counts one request. Times do not go back.
     pub(super) fn count(&mut self, micros: u64, is_admitted: bool) {
         let start = *self
             .start_micros
@@ -40,12 +37,12 @@ impl Series {
         self.counts[at][usize::from(!is_admitted)] += 1;
     }
 
-    /// Returns the length of a span in microseconds.
     pub(super) const fn span_micros(&self) -> u64 {
         self.span_micros
     }
 
-    /// Returns each span: its start in microseconds since 1970, the admitted and the refused requests.
+    /// Returns the spans, by their start in microseconds since 1970, with admitted and refused
+    /// requests.
     pub(super) fn spans(&self) -> impl Iterator<Item = (u64, [u64; 2])> + '_ {
         let start = self.start_micros.unwrap_or(0);
         (0..)

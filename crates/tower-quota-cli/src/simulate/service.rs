@@ -1,5 +1,3 @@
-//! The service behind the layer: it answers as the log says.
-
 use core::convert::Infallible;
 use core::future::{Ready, ready};
 use core::pin::Pin;
@@ -12,11 +10,10 @@ use tower_service::Service;
 
 use crate::log::LoggedResponse;
 
-/// A service that answers each request with the response that is logged.
+/// Answers a request with its logged response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoggedService;
 
-/// A body of the logged length. Its bytes are zeros.
 #[derive(Debug)]
 pub(super) struct LoggedBody {
     left: u64,

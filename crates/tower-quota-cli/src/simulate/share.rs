@@ -1,25 +1,22 @@
-//! Shares, in millionths.
-
 use core::fmt;
 use core::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// A share in millionths: `0.1%` is 1,000 of them.
+/// A share in millionths: `0.1%` is 1,000.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share(u64);
 
 impl Share {
     const ALL: u64 = 1_000_000;
 
-    /// Returns the share of a part, rounded up, so that something is never shown as nothing.
+    /// Returns the share of a part, rounded up, so a small part never appears as zero.
     pub(super) fn of(part: u64, all: u64) -> Self {
         let millionths =
             (u128::from(part) * u128::from(Self::ALL)).div_ceil(u128::from(all.max(1)));
         Self(u64::try_from(millionths).unwrap_or(Self::ALL))
     }
 
-    /// Returns whether a part is at most this share.
     pub(super) fn covers(self, part: u64, all: u64) -> bool {
         u128::from(part) * u128::from(Self::ALL) <= u128::from(all) * u128::from(self.0)
     }
@@ -32,7 +29,7 @@ impl FromStr for Share {
         let wrong = || format!("{text:?} is not a share: write one such as 0.1%");
         let number = text.trim().strip_suffix('%').ok_or_else(wrong)?.trim_end();
         let (percents, fraction) = number.split_once('.').unwrap_or((number, ""));
-        // A percent is 10,000 millionths: four digits count.
+        // A percent is 10,000 millionths, so the fraction has at most four digits.
         if number.is_empty()
             || fraction.len() > 4
             || !fraction

@@ -1,38 +1,34 @@
-//! The lowest quota of a limit that refuses at most a share of its clients.
+//! Searches for the lowest quota of a limit that refuses at most a share of its clients.
 //!
-//! The limit is replayed alone, with many quotas at once: each is a limit in shadow, so the layer decides all of them side
-//! by side, each by its own counts. A larger quota refuses no client that a smaller one admits. So the search narrows:
-//! powers of four first, then sixteen steps between the two nearest, until they are neighbours.
+//! A pass replays the limit alone, with many quotas at once, as shadow limits with separate counts.
+//! A larger quota never refuses a client that a smaller quota admits, so the search narrows. The
+//! first pass tries powers of four, the next passes sixteen steps between the two nearest quotas,
+//! until they are neighbours.
 //!
-//! Attackers are no clients to make room for. Clients with many times the requests of the median client are left out.
+//! Attackers must not raise the quota, so clients far above the median client are left out.
 
 use core::mem;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tower_quota::{Decided, Limit};
 use tower_quota_rules::{CostText, Document, LimitRule, QuotaText, RouteRule, Rules, TextError};
 
-use super::lock::lock;
 use super::read::{Source, read};
 use super::replay::Replay;
 use super::share::Share;
 use super::tally::hash;
 use crate::failure::Failure;
 
-/// A suggested quota.
 #[derive(Debug)]
 pub(super) struct Suggestion {
     pub(super) json: Value,
-    /// Reasons to read it with care.
+    /// Caveats for the reader.
     pub(super) notes: Vec<String>,
 }
 
-/// The number of quotas that are tried in one pass.
 const TRIED: u32 = 16;
 
-/// A client of the limit.
 #[derive(Clone, Copy, Debug, Default)]
 struct Client {
     requests: u64,
@@ -40,7 +36,6 @@ struct Client {
     refused_by: u32,
 }
 
-/// Finds the lowest quota for a limit. Tiers and overrides do not count: it is one quota for all clients.
 pub(super) fn suggest(
     document: &Document,
     limit: &str,
@@ -70,7 +65,7 @@ pub(super) fn suggest(
             match with_units(&rule.quota, units) {
                 Some(quota) if has_room(rule, &quota) => quotas.push((units, quota)),
                 Some(_) => low = units,
-                // The quota cannot be counted exactly.
+                // The quota is not representable.
                 None => {}
             }
         }
@@ -118,7 +113,7 @@ pub(super) fn suggest(
             }
         }
         let high = match &best {
-            // Some quotas in between may not be countable. Without any left, the search has ended.
+            // Some quotas in between may not be representable. The search ends if all of them are.
             Some((high, _)) if high.saturating_sub(low) > 1 && !quotas.is_empty() => *high,
             _ => break,
         };
@@ -135,22 +130,18 @@ pub(super) fn suggest(
     })
 }
 
-/// Returns whether a quota can admit a request of a limit. No document may have another.
+/// Returns whether a quota can admit a request of the limit. Documents refuse other quotas.
 fn has_room(rule: &LimitRule, quota: &QuotaText) -> bool {
-    let cost = if let Some(CostText::Constant(units)) = rule.cost {
-        units
-    } else {
-        1
+    let cost = match rule.cost {
+        Some(CostText::Constant(units)) => units,
+        _ => 1,
     };
-    rule.at_most
-        || quota
-            .quota()
-            .for_waits_of(Limit::DEFAULT_MAX_WAIT)
-            .capacity()
-            >= cost
+    let quota = quota.quota().for_waits_of(Limit::DEFAULT_MAX_WAIT);
+    rule.at_most || quota.capacity() >= cost
 }
 
-/// Returns a quota with other units, and its burst or queue in proportion. Some quotas cannot have so many.
+/// Returns a quota with other units, and a proportional burst or queue, if it is
+/// representable.
 fn with_units(quota: &QuotaText, units: u64) -> Option<QuotaText> {
     let old = quota.quota().units();
     let text = quota.to_string();
@@ -159,22 +150,19 @@ fn with_units(quota: &QuotaText, units: u64) -> Option<QuotaText> {
     let mut scaled = format!("{units}{}", words.next().unwrap_or_default());
     let mut is_capacity = false;
     for word in words {
-        let number = word.parse::<u64>().ok().filter(|_| is_capacity);
-        is_capacity = matches!(word, "burst" | "queue");
-        scaled.push(' ');
-        match number {
-            Some(number) => {
-                let scaled_number =
-                    (u128::from(number) * u128::from(units)).div_ceil(u128::from(old));
-                scaled.push_str(&scaled_number.to_string());
+        scaled += &match word.parse::<u128>() {
+            Ok(number) if is_capacity => {
+                let number = (number * u128::from(units)).div_ceil(u128::from(old));
+                format!(" {number}")
             }
-            None => scaled.push_str(word),
-        }
+            _ => format!(" {word}"),
+        };
+        is_capacity = matches!(word, "burst" | "queue");
     }
     scaled.parse().ok()
 }
 
-/// Reads the log once, and returns which quotas refuse which clients.
+/// Reads the log once. Returns the clients and the quotas that refuse them.
 fn replay(
     document: &Document,
     rule: &LimitRule,
@@ -208,13 +196,10 @@ fn replay(
         None => alone.limits = limits,
     }
     let rules = Rules::new(alone).map_err(|problems| Failure::Problem(problems.to_string()))?;
-    let clients = Arc::new(Mutex::new(HashMap::<u64, Client>::new()));
-    let noted = Arc::clone(&clients);
-    let note = move |decided: &Decided<'_>, _| {
+    let note = |clients: &mut HashMap<u64, Client>, decided: &Decided<'_>, _| {
         let (Some((_, key)), Some(decision)) = (decided.keys().next(), decided.decision()) else {
             return;
         };
-        let mut clients = lock(&noted);
         let client = clients.entry(hash(key, &[0; 16])).or_default();
         client.requests += 1;
         // The statuses are in the order of the limits.
@@ -222,9 +207,10 @@ fn replay(
             client.refused_by |= u32::from(status.outcome.is_refusal()) << position;
         }
     };
-    let mut replay = Replay::new(&rules, note).map_err(Failure::at(source.path.display()))?;
+    let mut replay =
+        Replay::new(&rules, HashMap::new(), note).map_err(Failure::at(source.path.display()))?;
     read(source, |micros, request| replay.decide(micros, request))
         .map_err(Failure::at(source.path.display()))?;
-    let clients = mem::take(&mut *lock(&clients));
+    let clients = mem::take(&mut *replay.notes());
     Ok(clients.into_values().collect())
 }

@@ -1,5 +1,3 @@
-//! The counts of a replay.
-
 use core::cmp::Reverse;
 use core::time::Duration;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -7,13 +5,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tower_quota::{Decided, Key, Name, Outcome};
+use tower_quota_rules::readable_key;
 
 use super::outcome::ReplayOutcome;
 use super::peak::Peak;
 use super::series::Series;
 use crate::log::time;
 
-/// The counts of one document over a log. Their size grows with the number of clients, not of lines.
+/// The counts of a replay. Their size grows with the number of clients.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Tally {
     #[serde(flatten)]
@@ -26,50 +25,41 @@ pub(super) struct Tally {
     clients: HashMap<ClientId, ClientTally>,
     #[serde(skip)]
     positions: HashMap<Name, u32>,
-    /// The outcome of the request that was decided last.
     #[serde(skip)]
     last: Option<ReplayOutcome>,
-    /// Hides the keys of clients in their hashes.
     #[serde(skip)]
     seed: [u8; 16],
     #[serde(skip)]
     shows_keys: bool,
 }
 
-/// The counts of one limit.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct LimitTally {
     name: String,
-    /// True if the limit is evaluated and refuses nothing.
+    /// True if the limit is evaluated without refusing.
     shadow: bool,
-    /// The requests that the limit decided.
     requests: u64,
-    /// The requests that the limit refused, or would have refused.
+    /// The requests refused by the limit, or by a shadow limit.
     limited: u64,
     pub(super) clients: u64,
-    /// The clients that are refused at least once.
     pub(super) clients_hit: u64,
     peak_per_second: u64,
     #[serde(skip)]
     second: Peak,
-    /// The longest time after which a refused request would have been admitted, rounded up.
+    /// The longest retry time of a refused request, rounded up.
     longest_retry_ms: u64,
-    /// The longest wait of a queued request.
     longest_wait_ms: u64,
 }
 
-/// A client of a limit: the limit's position, and a hash of the key.
 type ClientId = (u32, u64);
 
-/// The counts of one client of one limit.
 #[derive(Debug, Default)]
 struct ClientTally {
     requests: u32,
     limited: u32,
     /// The times of the first and the last refusal, in microseconds since 1970.
     refused: (u64, u64),
-    /// The key as text, if keys are shown.
-    text: Option<Box<str>>,
+    text: Option<String>,
 }
 
 impl Tally {
@@ -82,7 +72,6 @@ impl Tally {
         }
     }
 
-    /// Returns the outcome of the last request, and counts it.
     pub(super) fn finish(&mut self, micros: u64) -> ReplayOutcome {
         let outcome = self.last.take().unwrap_or_default();
         *self.outcomes.entry(outcome).or_default() += 1;
@@ -93,7 +82,6 @@ impl Tally {
         outcome
     }
 
-    /// Notes a decision of the layer.
     pub(super) fn note(&mut self, decided: &Decided<'_>, micros: u64) {
         self.last = Some(ReplayOutcome::of(decided));
         let Some(decision) = decided.decision() else {
@@ -133,14 +121,17 @@ impl Tally {
             if client.limited == 0 {
                 limit.clients_hit += 1;
                 client.refused.0 = micros;
-                client.text = self.shows_keys.then(|| text(key).into());
+                let text = || match key.as_bytes() {
+                    [] => key.scope().to_string(),
+                    _ => readable_key(key),
+                };
+                client.text = self.shows_keys.then(text);
             }
             client.limited = client.limited.saturating_add(1);
             client.refused.1 = micros;
         }
     }
 
-    /// Returns the clients that are refused most.
     pub(super) fn most_limited(&self, most: usize) -> Vec<Value> {
         let mut limited: Vec<_> = self.limited().collect();
         limited.sort_unstable_by_key(|(id, client)| (Reverse(client.limited), **id));
@@ -148,7 +139,7 @@ impl Tally {
         let report = |((limit, hash), client): (&ClientId, &ClientTally)| {
             let hash = || format!("#{hash:016x}");
             json!({
-                "client": client.text.as_ref().map_or_else(hash, ToString::to_string),
+                "client": client.text.clone().unwrap_or_else(hash),
                 "limit": self.limits[*limit as usize].name,
                 "requests": client.requests,
                 "limited": client.limited,
@@ -159,7 +150,7 @@ impl Tally {
         limited.into_iter().map(report).collect()
     }
 
-    /// Returns the clients that are refused at least once, by the limit's name and the key's hash.
+    /// Returns the clients refused at least once, by the limit's name and the key's hash.
     pub(super) fn hit(&self) -> HashSet<(&str, u64)> {
         let name = |limit: u32| self.limits[limit as usize].name.as_str();
         self.limited()
@@ -172,23 +163,13 @@ impl Tally {
     }
 }
 
-/// Returns a hash of a key that does not tell the key. 64 bits tell millions of clients apart.
+/// Returns a hash that hides the key. 64 bits distinguish millions of clients.
 pub(super) fn hash(key: &Key<'_>, seed: &[u8; 16]) -> u64 {
     (key.digest(seed) & u128::from(u64::MAX))
         .try_into()
         .unwrap_or_default()
 }
 
-/// Returns a key as people know it.
-fn text(key: &Key<'_>) -> String {
-    match (key.to_address(), key.as_bytes()) {
-        (Some(address), _) => address.to_string(),
-        (None, []) => key.scope().to_string(),
-        (None, bytes) => String::from_utf8_lossy(bytes).escape_debug().to_string(),
-    }
-}
-
-/// Returns a time in milliseconds, rounded up.
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }

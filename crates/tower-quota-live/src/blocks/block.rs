@@ -1,5 +1,3 @@
-//! Entries of the list of blocks, overrides and credits.
-
 use core::fmt;
 use core::time::Duration;
 
@@ -18,11 +16,11 @@ use tower_quota_rules::QuotaText;
 pub enum BlockKind {
     /// Requests are refused with 403.
     Block {
-        /// The limit whose penalty made the block.
+        /// The limit of the penalty, for a block of a penalty.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<String>,
     },
-    /// Requests are not counted, and not blocked.
+    /// Requests are admitted and not counted.
     Allow,
     /// A limit counts the client by another quota.
     Override {
@@ -52,7 +50,7 @@ impl BlockKind {
     }
 }
 
-/// The clients of an entry, as it is stored.
+/// The clients of a block, in their stored form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
@@ -62,16 +60,16 @@ pub enum Target {
         scope: String,
         /// The keyed hash of the key, 16 hexadecimal digits.
         hash: String,
-        /// The key, if the options ask for readable ones.
+        /// The key, with [`LiveOptions::readable_keys`](crate::LiveOptions::readable_keys).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
-    /// All clients whose address is in a network.
+    /// All clients with an address in a network.
     Network(IpNet),
 }
 
 impl Target {
-    /// Returns the id of an entry with this target.
+    /// Returns the id of a block with this target.
     #[must_use]
     pub fn id(&self) -> String {
         match self {
@@ -80,7 +78,7 @@ impl Target {
         }
     }
 
-    /// Returns the hash of a key. A hash that another program wrote in another form matches no key.
+    // A hash in an unknown form, from another program, matches no key.
     pub(super) fn hash(&self) -> Option<u64> {
         match self {
             Self::Key { hash, .. } => u64::from_str_radix(hash, 16).ok(),
@@ -103,7 +101,7 @@ impl fmt::Display for Target {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Block {
-    /// The id, by which it is removed: a network, the hash of a key, or a limit and the hash of a key.
+    /// The id for removal, a network, the hash of a key, or a limit and the hash of a key.
     pub id: String,
     /// The effect.
     #[serde(flatten)]
@@ -111,18 +109,17 @@ pub struct Block {
     /// The clients.
     #[cfg_attr(feature = "openapi", schema(value_type = super::schema::TargetSchema))]
     pub target: Target,
-    /// The instant at which it began.
+    /// The start.
     pub since: Time,
-    /// The instant at which it ends.
+    /// The end.
     pub until: Time,
     /// The reason.
     pub reason: String,
-    /// The author; `penalty` if a limit's penalty made the block.
+    /// The author, or `penalty` for a block by a limit's penalty.
     pub author: String,
 }
 
 impl Block {
-    /// Makes an entry that begins now.
     pub(crate) fn new(target: Target, new: NewBlock) -> Self {
         let NewBlock {
             kind,
@@ -132,7 +129,7 @@ impl Block {
         } = new;
         let id = match &kind {
             BlockKind::Override { limit, .. } => format!("{limit} {}", target.id()),
-            // Credits of a client add up.
+            // Several credits of a client add up.
             BlockKind::Credit { limit, .. } => {
                 format!("{limit} {} {:016x}", target.id(), fastrand::u64(..))
             }
@@ -149,12 +146,10 @@ impl Block {
         }
     }
 
-    /// Returns whether the penalty of a limit made it.
     pub(crate) fn is_of_penalty(&self) -> bool {
         matches!(self.kind, BlockKind::Block { limit: Some(_) })
     }
 
-    /// Returns the audit record of a change of it.
     pub(crate) fn record(
         &self,
         what: Action,
@@ -180,14 +175,14 @@ impl Block {
         }
     }
 
-    /// Returns whether it is in force.
+    /// Returns whether the block is in force.
     #[must_use]
     pub fn is_in_force(&self, now: Time) -> bool {
         self.until > now
     }
 }
 
-/// A block or an allowance that is to be made, without its target.
+/// A new block or allowance, without its target.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct NewBlock {
@@ -198,7 +193,7 @@ pub struct NewBlock {
 }
 
 impl NewBlock {
-    /// Makes a block of this length.
+    /// Creates a block of this length.
     pub fn block(length: Duration, by: impl Into<By>) -> Self {
         let since = Time::now();
         Self {
@@ -209,7 +204,7 @@ impl NewBlock {
         }
     }
 
-    /// Makes an allowance of this length.
+    /// Creates an allowance of this length.
     pub fn allow(length: Duration, by: impl Into<By>) -> Self {
         Self {
             kind: BlockKind::Allow,
@@ -217,7 +212,6 @@ impl NewBlock {
         }
     }
 
-    /// Makes an entry of another kind.
     pub(crate) fn of_kind(kind: BlockKind, until: Time, by: By) -> Self {
         let since = Time::now();
         Self {

@@ -1,9 +1,7 @@
 //! Blocks, allowances, overrides and credits of clients and networks, on all instances.
 //!
-//! They are entries of the [store](super::RuleStore), each with an end, a reason and an author. An instance keeps them
-//! in a [`BlockSet`] that every compiled policy reads: a change of blocks compiles nothing.
-//!
-//! A penalty of a document with the field `block` blocks clients that reach its last step.
+//! Conditions of every compiled policy read a [`BlockSet`], a copy of the blocks in the
+//! [store](super::RuleStore), so a change of blocks compiles no policy.
 
 mod block;
 #[cfg(feature = "openapi")]

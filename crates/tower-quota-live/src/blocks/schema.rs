@@ -1,8 +1,8 @@
-//! The schema of targets: `utoipa` knows no networks, and lets no field of a tuple variant name another type.
+//! The schema of targets. `utoipa` has no schema of networks.
 
 use utoipa::ToSchema;
 
-/// The clients of an entry.
+/// The clients of a block.
 #[derive(ToSchema)]
 #[schema(as = Target)]
 #[serde(rename_all = "snake_case")]
@@ -14,9 +14,9 @@ pub(super) enum TargetSchema {
         scope: String,
         /// The keyed hash of the key, 16 hexadecimal digits.
         hash: String,
-        /// The key, if the server stores and shows readable ones.
+        /// The key, if the server stores and shows readable keys.
         text: Option<String>,
     },
-    /// All clients whose address is in a network, such as `203.0.113.0/24`.
+    /// All clients with an address in a network, such as `203.0.113.0/24`.
     Network(String),
 }

@@ -1,5 +1,3 @@
-//! The entries in force, as conditions and overrides of a policy read them.
-
 use core::net::IpAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::HashMap;
@@ -14,17 +12,15 @@ use crate::store::BlockChanges;
 use crate::time::Time;
 use tower_quota_rules::Networks;
 
-/// The keys by which a policy's limits count, for conditions on blocks.
+/// The keys of a policy's limits, for conditions on blocks.
 pub(crate) struct BlockKeys {
     pub(crate) keys: Box<[Arc<dyn KeyExtractor>]>,
-    /// Reads addresses for networks.
     pub(crate) client_ip: ClientIp,
 }
 
-/// The entries of an instance, replaced in one step.
 pub(crate) struct BlockSet {
     seed: [u8; 16],
-    /// A load of the entries for each limit would cost requests too much.
+    // Without overrides, requests do not load the entries for each limit.
     has_overrides: AtomicBool,
     entries: ArcSwap<BlockEntries>,
 }
@@ -37,7 +33,6 @@ struct BlockEntries {
     all: HashMap<String, Arc<Block>>,
 }
 
-/// The targets of one kind, each with the instant at which it ends.
 struct Listed {
     keys: HashMap<u64, Time>,
     networks: Networks<Time>,
@@ -52,7 +47,7 @@ impl BlockSet {
         }
     }
 
-    /// Changes the entries. Only one caller at a time may do so.
+    /// Changes the entries. Only a single caller at a time may do so.
     pub(crate) fn apply(&self, changes: BlockChanges) {
         if changes.is_complete || !changes.changed.is_empty() {
             let mut all = self.entries.load().all.clone();
@@ -73,7 +68,6 @@ impl BlockSet {
         entries.all.values().filter(is_listed).cloned().collect()
     }
 
-    /// Returns all entries, ended ones included that the store has not dropped yet.
     pub(crate) fn all(&self) -> Vec<Block> {
         let entries = self.entries.load();
         entries
@@ -83,7 +77,6 @@ impl BlockSet {
             .collect()
     }
 
-    /// Returns an entry, which may have ended.
     pub(crate) fn get(&self, id: &str) -> Option<Block> {
         self.entries
             .load()
@@ -92,7 +85,6 @@ impl BlockSet {
             .map(|block| (**block).clone())
     }
 
-    /// Returns the target that stands for a key.
     pub(crate) fn target(&self, key: &Key<'_>, text: Option<String>) -> Target {
         Target::Key {
             scope: key.scope().as_str().to_owned(),
@@ -101,12 +93,12 @@ impl BlockSet {
         }
     }
 
-    /// Returns the hash of a key as text: the id of a block, and the name of the client in lists and audit records.
+    /// Returns the hash of a key as text, the id of a block and the name of the client in lists and
+    /// audit records.
     pub(crate) fn hash_text(&self, key: &Key<'_>) -> String {
         format!("{:016x}", self.hash(key))
     }
 
-    /// Returns the hash under which a key is stored and shown.
     pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
         let digest = key.digest(&self.seed).to_be_bytes();
         u64::from_be_bytes([
@@ -114,7 +106,6 @@ impl BlockSet {
         ])
     }
 
-    /// Adds the conditions to a policy.
     pub(crate) fn add_to(self: &Arc<Self>, policy: Policy, keys: BlockKeys) -> Policy {
         let keys = Arc::new(keys);
         let (allowing, blocking) = (
@@ -134,7 +125,7 @@ impl BlockSet {
             return None;
         }
         let (entries, limit) = (self.entries.load(), limit.as_str());
-        // A shadow document counts the client as it would if it were in force.
+        // The limits of a shadow document have the same overrides.
         let limit = limit.strip_prefix(Policy::DRY_RUN_PREFIX).unwrap_or(limit);
         let of_client = entries.overrides.get(limit)?.get(&self.hash(key))?;
         let (now, mut quota, mut more) = (Time::now(), None, 0_u64);
@@ -152,7 +143,8 @@ impl BlockSet {
         Some(quota.try_raised(more).unwrap_or(quota))
     }
 
-    /// Returns whether the key that counts is allowed. That of conflicting values is empty, and not.
+    /// Returns whether the counted key is allowed. A request with conflicting values has an empty
+    /// key.
     fn allows(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
         let allowed = &self.entries.load().allowed;
         let is_allowed = |extractor: &Arc<dyn KeyExtractor>| {
@@ -164,7 +156,7 @@ impl BlockSet {
             || allowed.has_address(|| keys.client_ip.address(head))
     }
 
-    /// Returns whether any key that the request sends is blocked, or whether there are too many.
+    /// Returns whether any sent key is blocked, or whether the request sends too many keys.
     fn blocks(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
         let blocked = &self.entries.load().blocked;
         let is_blocked = |extractor: &Arc<dyn KeyExtractor>| {
@@ -225,7 +217,7 @@ impl Listed {
     }
 
     fn has_key(&self, hash: u64) -> bool {
-        // The clock is read for listed keys only.
+        // The clock is read only for listed keys.
         self.keys
             .get(&hash)
             .is_some_and(|until| *until > Time::now())

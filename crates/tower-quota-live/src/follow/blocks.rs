@@ -1,4 +1,4 @@
-//! Stores blocks, and blocks clients that have reached the last step of a limit's penalty.
+//! Stores blocks, and blocks clients at the last step of a limit's penalty.
 
 use core::net::IpAddr;
 use core::time::Duration;
@@ -18,13 +18,12 @@ use crate::store::{BlockChanges, RuleStoreError};
 use crate::time::Time;
 use crate::wait::{now, pause};
 
-/// The time between two looks at the refused clients.
+/// The interval between two checks of refused clients.
 const EVERY: Duration = Duration::from_secs(1);
-/// The author of the blocks.
 const AUTHOR: &str = "penalty";
 
 impl Shared {
-    /// Blocks clients that ignore their penalties, until it is closed.
+    /// Blocks clients that ignore their penalties, until the rules are closed.
     pub(crate) async fn block_penalised(self: Arc<Self>) {
         let (mut closing, mut since) = (self.closing.subscribe(), now());
         loop {
@@ -49,7 +48,6 @@ impl Shared {
         }
     }
 
-    /// Returns the last step of each penalty that blocks, by the name of its limit.
     fn blocking_penalties(&self) -> HashMap<Name, (Duration, PenaltyBlock)> {
         let in_force = self.in_force.load();
         let document = in_force.as_ref().map(|in_force| in_force.rules.document());
@@ -93,9 +91,8 @@ impl Shared {
         self.put_block(Block::new(target, new)).await.map(drop)
     }
 
-    /// Stores a block, logs it, and takes it over.
     pub(crate) async fn put_block(self: &Arc<Self>, block: Block) -> Result<Block, RuleStoreError> {
-        // A reading that began before does not end after it, so the block stays in force here.
+        // The lock keeps an earlier reading from removing the block here.
         let known = self.known.lock().await;
         let before = self.store.put_block(block.clone()).await?;
         self.blocks
@@ -114,18 +111,18 @@ impl Shared {
     }
 }
 
-/// Returns whether a client was refused for the whole length of the penalty since the last look.
+/// Returns whether a client was refused for the whole length of the penalty since the last check.
 ///
-/// At the last step, each refusal fills the penalty up again, so that the wait is exactly its length.
+/// At the last step, a refusal restarts the penalty, so the wait equals its length.
 fn has_reached(client: &TopClient, longest: Duration, last_look: Instant) -> bool {
-    // One counter for all clients, or for all without a key, is no client.
+    // A counter for all clients, or for all clients without a key, is no single client.
     let is_one_client =
         client.key().scope() != Key::EVERYONE.scope() && !client.key().as_bytes().is_empty();
     let wait = client.until().saturating_duration_since(client.last());
     is_one_client && client.last() >= last_look && wait == longest
 }
 
-/// Returns the network around an address, at least the network that the limit counts.
+/// Returns the network around an address, at least as large as the network counted by the limit.
 fn network(scope: &str, address: IpAddr) -> Option<IpNet> {
     let (mark, prefix) = if address.is_ipv4() {
         ("v4/", 24)

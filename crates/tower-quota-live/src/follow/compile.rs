@@ -1,4 +1,4 @@
-//! Reads, tests and compiles documents, off the runtime's threads: a large document takes seconds.
+//! Reads, tests and compiles documents, off the runtime's threads. A large document takes seconds.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::version::{NewVersion, Version};
 use tower_quota_rules::{Format, Rules};
 
 impl Shared {
-    /// Runs a job of a person or program on a thread where it may take seconds, one job at a time.
+    /// Runs a user's job on a blocking thread, one job at a time.
     ///
-    /// A job that has begun runs to its end and keeps its place, also if the caller is dropped.
+    /// A job runs to its end even if the caller is dropped.
     pub(crate) async fn work<T: Send + 'static>(
         self: &Arc<Self>,
         job: impl FnOnce(&Self) -> T + Send + 'static,
@@ -26,7 +26,7 @@ impl Shared {
         .await
     }
 
-    /// Runs a job at once, on a thread where it may take seconds.
+    /// Runs a job on a blocking thread, at once.
     pub(super) async fn blocking<T: Send + 'static>(
         self: &Arc<Self>,
         job: impl FnOnce(&Self) -> T + Send + 'static,
@@ -36,7 +36,6 @@ impl Shared {
         ended.map_err(|error| Invalid::Failed(error.to_string()))
     }
 
-    /// Reads the document of a version at once, since it comes into force.
     pub(super) async fn read_version(
         self: &Arc<Self>,
         version: &Version,
@@ -50,7 +49,6 @@ impl Shared {
         (self.options.reader)(text, format).map_err(Invalid::Problems)
     }
 
-    /// Reads a document and runs its own tests.
     fn read_and_test(&self, text: &str, format: Format) -> Result<Rules, Invalid> {
         let rules = self.read(text, format)?;
         let tests = rules.test();
@@ -61,7 +59,6 @@ impl Shared {
         }
     }
 
-    /// Checks a new document, alone and as the shadow document.
     pub(crate) fn examine(&self, new: &NewVersion) -> Result<(), ChangeError> {
         let rules = self.read_and_test(&new.text, new.format)?;
         let refused = |reason: &str| Err(ChangeError::Refused(reason.to_owned()));
@@ -78,7 +75,6 @@ impl Shared {
         Ok(policy.map(drop).map_err(Invalid::Config)?)
     }
 
-    /// Compiles the policy of a document and of the shadow document.
     pub(super) fn policy(
         &self,
         rules: &Rules,

@@ -1,5 +1,3 @@
-//! The documents in force on an instance.
-
 use crate::time::Time;
 use crate::version::Version;
 use tower_quota_rules::Rules;
@@ -10,12 +8,12 @@ use tower_quota_rules::Rules;
 pub struct InForce {
     /// The version in force.
     pub version: Version,
-    /// Its rules.
+    /// The rules of the version.
     pub rules: Rules,
-    /// The shadow document, with its rules.
+    /// The shadow document and its rules.
     pub shadow: Option<(Version, Rules)>,
-    /// The instant since which the version is in force on this instance.
+    /// The time since when this instance uses the version.
     pub since: Time,
-    /// True if it was read from the local copy, and the store has not confirmed it yet.
+    /// True if the version comes from the local copy, unconfirmed by the store.
     pub is_local_copy: bool,
 }

@@ -1,4 +1,4 @@
-//! The local copy of the last good document and of the blocks, for a restart while the store is unavailable.
+//! The local copy of the last valid document and of the blocks, for a restart during an outage.
 
 use std::io;
 use std::path::Path;
@@ -16,7 +16,6 @@ pub(super) struct LocalCopy {
 }
 
 impl LocalCopy {
-    /// Writes the copy by a rename.
     pub(super) async fn write(&self, path: &Path) -> io::Result<()> {
         files::replace(path, serde_json::to_string(self)?).await
     }

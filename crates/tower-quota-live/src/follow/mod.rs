@@ -1,15 +1,15 @@
-//! Follows a store: what it says comes into force, and what it cannot say does not.
+//! Follows a store, and puts its documents in force.
 //!
-//! The state of following is `Known`, together with the version in force:
+//! `Known` holds the known state of the store:
 //!
-//! | the store | the document | in force | next |
+//! | store | document | in force | next |
 //! |---|---|---|---|
-//! | says the known revision | | as before | |
-//! | says another revision | has the known number, or is rejected already | as before | |
-//! | | has a new number, and is valid | the new document | the local copy is written |
-//! | | is invalid, or its own tests fail | the last good document; at a start that of the history | it is rejected, until the number changes |
-//! | fails | | as before, or the choice without rules | doubt: all is asked again, and texts are compared |
-//! | has lost data | | as before | rules and blocks are put back, and the store is asked again |
+//! | same revision | | unchanged | |
+//! | new revision | known or rejected number | unchanged | |
+//! | | new and valid | the new document | write the local copy |
+//! | | invalid, or failed tests | the last valid document, at a start from the history | reject until the number changes |
+//! | failure | | unchanged, or the choice without rules | read everything again, and compare texts |
+//! | lost data | | unchanged | restore rules and blocks, and read again |
 
 mod blocks;
 mod compile;

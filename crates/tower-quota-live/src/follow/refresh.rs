@@ -1,4 +1,4 @@
-//! Takes over the state of the store.
+//! Applies the state of the store.
 
 use core::time::Duration;
 use std::path::Path;
@@ -20,7 +20,6 @@ use crate::version::{Version, VersionInfo};
 use crate::wait::{Backoff, jittered, now, pause};
 use tower_quota_rules::Rules;
 
-/// The shortest time between two readings after announcements.
 const BETWEEN_READINGS: Duration = Duration::from_millis(250);
 
 /// Waits for an announcement. Announcements soon after the last reading are read together.
@@ -35,7 +34,6 @@ async fn next_change(
 }
 
 impl Shared {
-    /// Follows the store until it is closed.
     pub(crate) async fn follow(self: Arc<Self>, mut changes: watch::Receiver<()>) {
         let (mut closing, mut backoff) = (self.closing.subscribe(), Backoff::default());
         loop {
@@ -51,14 +49,14 @@ impl Shared {
             };
             tokio::select! {
                 _ = closing.wait_for(|is_closing| *is_closing) => return,
-                // Without announcements the polls find changes.
+                // Without announcements, polls find changes.
                 Ok(()) = next_change(&mut changes, last) => {}
                 () = pause(wait) => {}
             }
         }
     }
 
-    /// Asks the store, and takes over what has changed. Returns whether the store answered.
+    /// Reads the store, and applies changes. Returns whether the store answered.
     pub(crate) async fn refresh(self: &Arc<Self>) -> bool {
         let mut known = self.known.lock().await;
         match self
@@ -88,7 +86,6 @@ impl Shared {
         }
     }
 
-    /// Logs a problem, and what holds in spite of it.
     pub(crate) fn warn(&self, problem: &str) {
         if self.in_force.load().is_some() {
             tracing::warn!("{problem}: the last good document stays in force");
@@ -102,7 +99,7 @@ impl Shared {
         tracing::error!("{problem}: no rules are in force, {holds}");
     }
 
-    /// Returns the failure of a part of the store, if the rest could be taken over.
+    /// Returns the failure of a part of the store, if the rest was applied.
     async fn take_over(
         self: &Arc<Self>,
         known: &mut Known,
@@ -144,7 +141,6 @@ impl Shared {
         Ok(failure)
     }
 
-    /// Puts the documents of a state in force.
     async fn take_documents(
         self: &Arc<Self>,
         known: &mut Known,
@@ -198,7 +194,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Returns a document of the store: the old one if it is unchanged, `None` if it is rejected.
+    /// Returns a document of the store, unless it is rejected. Reuses an unchanged document.
     async fn document(
         self: &Arc<Self>,
         known: &mut Known,
@@ -232,7 +228,7 @@ impl Shared {
         }
     }
 
-    /// Returns the last valid version before an invalid one, for an instance that starts.
+    /// Returns the last valid version before an invalid version, for a starting instance.
     async fn last_good(
         self: &Arc<Self>,
         before: u64,
@@ -248,13 +244,13 @@ impl Shared {
         Ok(None)
     }
 
-    /// Compiles the policy and replaces the layer's. Without the shadow document, if they do not go together.
+    /// Compiles the policy and replaces the layer's policy. Drops an incompatible shadow document.
     pub(crate) async fn put_in_force(
         self: &Arc<Self>,
         mut next: InForce,
     ) -> Result<(), Box<(VersionInfo, Invalid)>> {
         let (before, info) = (self.number(), next.version.info());
-        // A large policy takes a while to compile, and the old one to drop.
+        // Compiling a large policy and dropping the old policy takes a while.
         let work = self.blocking(move |shared| {
             let mut failure = None;
             let rules = next.shadow.as_ref().map(|(_, rules)| rules);
@@ -312,7 +308,6 @@ impl Shared {
         }
     }
 
-    /// Puts the policy for the time without rules in force, then the local copy, if there is a good one.
     pub(crate) async fn prepare(self: &Arc<Self>) -> Result<(), Invalid> {
         if self.options.without_rules.is_some() {
             self.blocking(Self::hold_without_rules).await??;

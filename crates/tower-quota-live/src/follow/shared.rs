@@ -1,5 +1,3 @@
-//! The state that the tasks and handles of live rules share.
-
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
@@ -17,35 +15,31 @@ use crate::shadow::{ShadowCounts, ShadowReport};
 use crate::store::{RuleStore, RuleStoreError};
 use crate::version::VersionInfo;
 
-/// The state that the tasks and handles of live rules share.
 pub(crate) struct Shared {
     pub(crate) handle: RateLimitHandle<BoxStore>,
     pub(crate) store: Arc<dyn RuleStore>,
     pub(crate) options: LiveOptions,
-    /// False if the code of the service makes the policy.
     pub(crate) follows_store: bool,
     pub(crate) blocks: Arc<BlockSet>,
     pub(crate) in_force: ArcSwapOption<InForce>,
     pub(super) health: Health,
-    /// Held while a state is taken over, so that states come into force in order.
+    /// Locked while a state is applied, to keep states in order.
     pub(crate) known: Mutex<Known>,
-    /// The place for one job about documents.
     pub(super) place: Arc<Semaphore>,
     pub(crate) closing: watch::Sender<bool>,
     /// The name of this instance in the reports of a shadow document.
     instance: String,
-    /// The last report that the store has.
+    /// The last report in the store.
     reported: Mutex<ShadowReport>,
 }
 
-/// The state of the store as far as it is known.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// The last revision that was taken over.
     pub(super) revision: Option<u64>,
-    /// True after a failure of the store, until it answers. It may have lost its data, so texts are compared.
+    /// True after a failure of the store, until the store answers. It may have lost data, so texts
+    /// are compared.
     pub(super) is_doubtful: bool,
-    /// The document that is invalid, so that it is not checked again.
+    /// The invalid document, to avoid checking it again.
     pub(super) rejected: Option<VersionInfo>,
 }
 
@@ -84,12 +78,10 @@ impl Shared {
         )
     }
 
-    /// Returns why no rules are in force after a start.
     pub(crate) fn start_error(&self, is_late: bool) -> StartError {
         self.health.start_error(self.store.name(), is_late)
     }
 
-    /// Returns the number of the version in force, and 0 without one.
     pub(crate) fn number(&self) -> u64 {
         self.in_force
             .load()
@@ -97,7 +89,7 @@ impl Shared {
             .map_or(0, |in_force| in_force.version.number)
     }
 
-    /// Stores the counts of this instance, if they have changed since. Other instances add them to theirs.
+    /// Stores the counts of this instance if they have changed, for the sums of other instances.
     pub(crate) async fn report(&self) -> Result<(), RuleStoreError> {
         let Some(report) = self.options.counts.as_ref().and_then(ShadowCounts::report) else {
             return Ok(());
@@ -112,7 +104,6 @@ impl Shared {
         Ok(())
     }
 
-    /// Logs a change, and adds it to the store's audit log.
     pub(crate) async fn audit(&self, record: AuditRecord) {
         record.log();
         metrics::record_audit_event(record.what.as_str());

@@ -1,5 +1,3 @@
-//! The state of an instance, for health checks and statistics.
-
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
@@ -9,24 +7,24 @@ use crate::error::StartError;
 use crate::time::Time;
 use crate::version::VersionInfo;
 
-/// The state of the live rules on one instance.
+/// The state of the live rules on an instance, for health checks.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct LiveState {
     /// The store, without secrets.
     pub store: String,
-    /// True if the last call of the store was answered.
+    /// True if the store answered the last call.
     pub is_reachable: bool,
-    /// The instant since which it is reachable, or not.
+    /// The time of the last change of `is_reachable`.
     pub reachable_since: Time,
-    /// The version in force; `None` until there is a first one.
+    /// The version in force, if any.
     pub in_force: Option<VersionState>,
     /// The version of the shadow document.
     pub shadow: Option<VersionInfo>,
-    /// The last error, if it has not been made good since.
+    /// The last unresolved error.
     pub last_error: Option<String>,
-    /// The instant of the first error since all was well.
+    /// The time of the first unresolved error.
     pub failing_since: Option<Time>,
     /// The results of reloads since the start.
     pub reloads: ReloadCounts,
@@ -35,7 +33,8 @@ pub struct LiveState {
 }
 
 impl LiveState {
-    /// Returns whether a document is in force, the store is reachable, and its last document is valid.
+    /// Returns whether a document is in force, the store is reachable, and its last document is
+    /// valid.
     #[must_use]
     pub const fn is_healthy(&self) -> bool {
         self.in_force.is_some() && self.is_reachable && self.last_error.is_none()
@@ -50,26 +49,25 @@ pub struct VersionState {
     /// The version.
     #[serde(flatten)]
     pub version: VersionInfo,
-    /// The instant since which it is in force on this instance.
+    /// The time since when this instance uses the version.
     pub since: Time,
-    /// True if it was read from the local copy, and the store has not confirmed it yet.
+    /// True if the version comes from the local copy, unconfirmed by the store.
     pub is_local_copy: bool,
 }
 
-/// The results of reloads on one instance.
+/// The results of reloads on an instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ReloadCounts {
-    /// Documents that came into force.
+    /// Documents put in force.
     pub applied: u64,
-    /// Documents that were invalid.
+    /// Invalid documents.
     pub rejected: u64,
-    /// Calls of the store that failed.
+    /// Failed calls of the store.
     pub failed: u64,
 }
 
-/// The notes of an instance about its store.
 #[derive(Debug)]
 pub(super) struct Health(Mutex<Noted>);
 
@@ -77,9 +75,7 @@ pub(super) struct Health(Mutex<Noted>);
 struct Noted {
     is_reachable: bool,
     reachable_since: Time,
-    /// The failure of the last call of the store.
     failure: Option<String>,
-    /// The invalid document that the store has.
     invalid: Option<String>,
     failing_since: Option<Time>,
     reloads: ReloadCounts,
@@ -98,11 +94,11 @@ impl Health {
     }
 
     fn lock(&self) -> MutexGuard<'_, Noted> {
-        // Each field stands for itself: after a panic all of them are still true.
+        // The fields are independent, so they are valid even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes an answer of the store. Returns whether it was unreachable before.
+    /// Notes an answer of the store. Returns whether the store was unreachable before.
     pub(super) fn answered(&self) -> bool {
         let mut noted = self.lock();
         noted.failure = None;
@@ -110,7 +106,7 @@ impl Health {
         noted.note_reachable(true)
     }
 
-    /// Notes a failure of the store. Returns whether it is the first in a row.
+    /// Notes a failure of the store. Returns whether it is the first failure in a row.
     pub(super) fn failed(&self, error: String) -> bool {
         let mut noted = self.lock();
         noted.reloads.failed += 1;
@@ -120,7 +116,8 @@ impl Health {
         is_first
     }
 
-    /// Returns the reason why no rules are in force after a start. `is_late` says that the start took too long.
+    /// Returns the reason why no rules are in force after a start. With `is_late`, the start took
+    /// too long.
     pub(super) fn start_error(&self, store: String, is_late: bool) -> StartError {
         let noted = self.lock();
         if let Some(reason) = noted.failure.clone() {
@@ -137,19 +134,16 @@ impl Health {
         }
     }
 
-    /// Notes a document that came into force.
     pub(super) fn applied(&self) {
         self.lock().reloads.applied += 1;
     }
 
-    /// Notes that all documents of the store are valid.
     pub(super) fn is_valid(&self) {
         let mut noted = self.lock();
         noted.invalid = None;
         noted.note_errors();
     }
 
-    /// Notes an invalid document.
     pub(super) fn rejected(&self, error: String) {
         let mut noted = self.lock();
         noted.reloads.rejected += 1;
@@ -185,7 +179,7 @@ impl Health {
 }
 
 impl Noted {
-    /// Notes whether the store answers. Returns whether that has changed.
+    /// Notes whether the store answers. Returns whether the answer has changed.
     fn note_reachable(&mut self, is_reachable: bool) -> bool {
         let has_changed = core::mem::replace(&mut self.is_reachable, is_reachable) != is_reachable;
         if has_changed {

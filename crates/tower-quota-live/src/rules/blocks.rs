@@ -1,5 +1,3 @@
-//! Blocks and allowances.
-
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -17,42 +15,45 @@ use crate::store::BlockChanges;
 pub(super) const MANY_CLIENTS: &str =
     "this counter counts many clients: name a network or a single key";
 
-/// The clients of a block, as operators name them.
+/// The clients of a new block.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum BlockTarget<'a> {
-    /// A network or an address such as `203.0.113.0/24`; otherwise the text of a key, in the only scope that can read it.
+    /// A network or an address such as `203.0.113.0/24`, or a key, if only a single scope accepts
+    /// the text.
     Text(&'a str),
-    /// A client by the text of its key in a scope, such as `header x-api-key`.
+    /// A client by its key in a scope, such as `header x-api-key`.
     Scoped {
         /// The scope.
         scope: &'a str,
-        /// The text.
+        /// The key.
         text: &'a str,
     },
-    /// A client by its key, such as that of a [refused client](tower_quota::TopClient::key).
+    /// A client by its key, such as the key of a [refused client](tower_quota::TopClient::key).
     Key(&'a Key<'a>),
-    /// A client by the hash of its key, as lists and audit records show it.
+    /// A client by the hash of its key, from a list or an audit record.
     Hash {
         /// The scope of the key.
         scope: &'a str,
         /// The hash, 16 hexadecimal digits.
         hash: &'a str,
     },
-    /// All clients whose address is in a network.
+    /// All clients with an address in a network.
     Network(IpNet),
-    /// The clients that [`LiveRules::block_target`] has returned.
+    /// A result of [`LiveRules::block_target`].
     Resolved(&'a Target),
 }
 
 impl LiveRules {
-    /// Blocks or allows clients on all instances, in place of an earlier entry for the same ones.
+    /// Blocks or allows clients on all instances, and replaces an earlier block of the same
+    /// clients.
     ///
-    /// It is in force here when this returns, and on the others within two seconds. Lists of the document go first: a
-    /// client that it allows is not blocked.
+    /// The block is in force here on return, and on other instances within two seconds. If the
+    /// document allows a client, a block has no effect.
     ///
     /// # Errors
-    /// [`ChangeError`] as of [`block_target`](Self::block_target), or if there are too many blocks, or if the store fails.
+    /// See [`block_target`](Self::block_target). Also fails if there are too many blocks, or if the
+    /// store fails.
     pub async fn block(
         &self,
         target: BlockTarget<'_>,
@@ -67,7 +68,7 @@ impl LiveRules {
             .await??)
     }
 
-    /// Removes an entry by its [id](Block::id). Returns it; `None` if there is none.
+    /// Removes an entry by its [id](Block::id). Returns the removed entry, if any.
     ///
     /// # Errors
     /// [`ChangeError::Store`] if the store fails.
@@ -92,13 +93,13 @@ impl LiveRules {
         self.to_its_end(change).await?
     }
 
-    /// Returns the hash of a key, by which blocks, lists and audit records name the client.
+    /// Returns the hash of a key, the name of the client in blocks, lists and audit records.
     #[must_use]
     pub fn key_hash(&self, key: &Key<'_>) -> String {
         self.shared.blocks.hash_text(key)
     }
 
-    /// Returns the scopes of the keys by which the limits in force count single clients.
+    /// Returns the scopes of the limits in force that count single clients.
     #[must_use]
     pub fn scopes(&self) -> Vec<String> {
         let everyone = Key::EVERYONE.scope();
@@ -109,13 +110,13 @@ impl LiveRules {
             .collect()
     }
 
-    /// Returns the blocks and allowances in force on this instance, in the order of their ends.
+    /// Returns the blocks and allowances in force on this instance, ordered by their end.
     #[must_use]
     pub fn blocks(&self) -> Vec<Block> {
         self.listed(false)
     }
 
-    /// Returns the overrides and credits in force on this instance, in the order of their ends.
+    /// Returns the overrides and credits in force on this instance, ordered by their end.
     #[must_use]
     pub fn overrides(&self) -> Vec<Block> {
         self.listed(true)
@@ -133,11 +134,11 @@ impl LiveRules {
             .unwrap_or_default()
     }
 
-    /// Returns the clients as the store keeps them. The [id](Target::id) names their block, whether there is one or not.
+    /// Returns the stored form of a target. Its [id](Target::id) is the id of a block.
     ///
     /// # Errors
-    /// [`ChangeError::Refused`] if no limit counts by such a key, if keys of several scopes can be written so, or if the
-    /// counter is the counter of all clients or of all clients without a key.
+    /// [`ChangeError::Refused`] if no scope accepts the key, if several scopes accept it, or if the
+    /// counter counts many clients.
     pub fn block_target(&self, target: BlockTarget<'_>) -> Result<Target, ChangeError> {
         let (scope, text) = match target {
             BlockTarget::Network(network) => {
@@ -183,7 +184,6 @@ impl LiveRules {
         }
     }
 
-    /// Returns the target of a client by its hash.
     fn hashed(&self, scope: &str, hash: &str) -> Result<Target, ChangeError> {
         let keys = self.keys();
         let of_none = |key: &Arc<dyn KeyExtractor>| {

@@ -1,4 +1,4 @@
-//! Changes of single clients' counters and quotas, with their audit records.
+//! Changes of counters and quotas of single clients, with their audit records.
 
 use core::time::Duration;
 
@@ -19,10 +19,11 @@ use crate::wait::pause;
 const EVERYWHERE: Duration = Duration::from_secs(1);
 
 impl LiveRules {
-    /// Resets a client of a limit, see [`RateLimitHandle::reset`](tower_quota::RateLimitHandle::reset).
+    /// Resets a client of a limit, see
+    /// [`RateLimitHandle::reset`](tower_quota::RateLimitHandle::reset).
     ///
     /// # Errors
-    /// As those of the handle.
+    /// See the handle.
     pub async fn reset<'k>(
         &self,
         limit: &str,
@@ -43,7 +44,7 @@ impl LiveRules {
     /// See [`RateLimitHandle::grant`](tower_quota::RateLimitHandle::grant).
     ///
     /// # Errors
-    /// As those of the handle.
+    /// See the handle.
     pub async fn grant<'k>(
         &self,
         limit: &str,
@@ -60,14 +61,14 @@ impl LiveRules {
         Ok(after)
     }
 
-    /// Gives a client of a limit another quota on all instances, in place of an earlier override.
+    /// Gives a client another quota of a limit on all instances, and replaces an earlier override.
     ///
-    /// The override ends by itself, outlives documents, and takes precedence over the overrides and tiers of documents. It
-    /// is in force here when this returns, and on other instances within a second.
+    /// Your override takes precedence over the tiers and overrides of documents, stays when you put
+    /// a document, and ends by itself. Other instances apply the override within a second.
     ///
     /// # Errors
-    /// [`ChangeError`] if the limit cannot count the [client](Self::client_target) by the quota, if there are too many
-    /// entries, or if the store fails.
+    /// [`ChangeError`] if the limit cannot count the [client](Self::client_target) by your quota,
+    /// if there are too many entries, or if the store fails.
     pub async fn override_quota(
         &self,
         limit: &str,
@@ -89,15 +90,15 @@ impl LiveRules {
         self.block(BlockTarget::Resolved(client), new).await
     }
 
-    /// Lets a limit admit more units of a client, above the quota, until an end.
+    /// Admits units of a client above the quota of a limit, until an end. Several credits add up.
     ///
-    /// A bucket admits the units once, at any time until the end. A window admits the units in each window that begins
-    /// before the end. Several credits add up. For a bucket, this takes a second, until all instances know the credit. An
-    /// instance that learns of the credit later may cut the bucket to its usual capacity.
+    /// A bucket admits the units once, and a window in each window that begins before the end. For
+    /// a bucket you wait a second, until all instances know the credit. An instance without the
+    /// credit would cut the bucket to the usual capacity.
     ///
     /// # Errors
-    /// [`ChangeError::Refused`] for a leaky bucket, for too many units, and without a store of rules; otherwise the errors of
-    /// [`override_quota`](Self::override_quota) and [`grant`](Self::grant).
+    /// [`ChangeError::Refused`] for a leaky bucket, for too many units, and if your code makes the
+    /// policy. See also [`override_quota`](Self::override_quota) and [`grant`](Self::grant).
     pub async fn credit<'k>(
         &self,
         limit: &str,
@@ -131,8 +132,8 @@ impl LiveRules {
         let (live, limit) = (self.clone(), limit.to_owned());
         let change = async move {
             let block = live.shared.put_block(block).await?;
-            // A window keeps the used units. A bucket keeps the units that are left, up to the capacity that an instance
-            // knows. So the units are granted when all instances know the larger capacity.
+            // A window keeps the used units. A bucket keeps the remaining units up to the capacity
+            // known to an instance, so all instances must know the credit before the grant.
             let status = if quota.algorithm().is_bucket() {
                 pause(EVERYWHERE).await;
                 live.handle().grant(&limit, &key, units).await
@@ -147,10 +148,11 @@ impl LiveRules {
         self.to_its_end(change).await?
     }
 
-    /// Returns a client of a limit as the store keeps it.
+    /// Returns the stored form of a client of a limit.
     ///
     /// # Errors
-    /// [`ChangeError`] if the limit is unknown, or cannot read the client, or if the counter counts many clients.
+    /// [`ChangeError`] if the limit is unknown or cannot read your client, or if the key belongs to
+    /// many clients.
     pub fn client_target<'k>(
         &self,
         limit: &str,

@@ -1,5 +1,3 @@
-//! Changes of documents.
-
 use super::LiveRules;
 use crate::audit::{Action, AuditRecord};
 use crate::change::By;
@@ -13,9 +11,10 @@ use tower_quota_rules::{Difference, Format, Problems, TestReport};
 impl LiveRules {
     /// Puts a document in force on all instances, or makes it the shadow document.
     ///
-    /// The document is checked first, and an invalid one is not put. With `expected`, the newest version must still be
-    /// that version: the shadow document if there is one, which a put removes; 0 if there is no version yet. When the
-    /// call returns, the document is in force on this instance. The others follow within two seconds.
+    /// The change is refused unless the newest version is `expected`. The newest version is the
+    /// shadow document, if there is one, or 0 for an empty store. A put removes the old shadow
+    /// document. On return, the document is in force here. Other instances follow within two
+    /// seconds.
     ///
     /// # Errors
     /// [`ChangeError`] with all problems of the document, the conflict, or the store's failure.
@@ -36,10 +35,11 @@ impl LiveRules {
 
     /// Puts an old version in force again, as a new version, on all instances.
     ///
-    /// In the history its comment is `rollback to version N`, and after a colon the reason that is given.
+    /// In the history, its comment is `rollback to version N`, then your reason.
     ///
     /// # Errors
-    /// As [`put`](Self::put); [`RuleStoreError::UnknownVersion`] if the version is not kept any more.
+    /// See [`put`](Self::put). [`RuleStoreError::UnknownVersion`] if the store has dropped the
+    /// version.
     pub async fn rollback(
         &self,
         expected: Option<u64>,
@@ -61,10 +61,10 @@ impl LiveRules {
         self.to_its_end(change).await?
     }
 
-    /// Puts the shadow document of this number in force.
+    /// Puts the shadow document with this number in force.
     ///
     /// # Errors
-    /// [`RuleStoreError::Conflict`] if another document, or none, is the shadow document by now.
+    /// [`RuleStoreError::Conflict`] if the shadow document has changed.
     pub async fn promote(&self, shadow: u64, by: impl Into<By>) -> Result<(), ChangeError> {
         let (live, by) = (self.clone(), by.into());
         let change = async move {
@@ -77,10 +77,10 @@ impl LiveRules {
         self.to_its_end(change).await?
     }
 
-    /// Removes the shadow document of this number.
+    /// Removes the shadow document with this number.
     ///
     /// # Errors
-    /// As [`promote`](Self::promote).
+    /// See [`promote`](Self::promote).
     pub async fn abandon(&self, shadow: u64, by: impl Into<By>) -> Result<(), ChangeError> {
         let (live, by) = (self.clone(), by.into());
         let change = async move {
@@ -94,22 +94,25 @@ impl LiveRules {
         self.to_its_end(change).await?
     }
 
-    /// Returns how the outcomes of the shadow document differ on this instance.
+    /// Returns the differences between the shadow document and the document in force, on this
+    /// instance.
     ///
-    /// Returns `None` without a shadow document, or without [counts](crate::LiveOptions::shadow_counts).
+    /// Returns `None` without a shadow document, or without
+    /// [counts](crate::LiveOptions::shadow_counts).
     #[must_use]
     pub fn shadow(&self) -> Option<ShadowReport> {
         self.shared.options.counts.as_ref()?.report()
     }
 
-    /// Returns how the outcomes of the shadow document differ on all instances that share the store.
+    /// Returns the differences between the shadow document and the document in force, on all
+    /// instances.
     ///
-    /// The counts of this instance are up to date, those of others at most a
-    /// [poll](crate::LiveOptions::poll_every) old. If instances do not share the store, such as a file, you get the
-    /// counts of this instance. Returns `None` without a shadow document.
+    /// Counts of other instances are at most a [poll](crate::LiveOptions::poll_every) old. With a
+    /// store such as a file, you get only the counts of this instance. Returns `None` without a
+    /// shadow document.
     ///
     /// # Errors
-    /// As [`history`](Self::history).
+    /// See [`history`](Self::history).
     pub async fn shadow_of_all(&self) -> Result<Option<ShadowTotal>, RuleStoreError> {
         let Some(shadow) = self.state().shadow.map(|shadow| shadow.number) else {
             return Ok(None);
@@ -133,10 +136,10 @@ impl LiveRules {
         self.shared.store.history(most).await
     }
 
-    /// Returns one version; `None` if it is not kept.
+    /// Returns a version, unless the store has dropped it.
     ///
     /// # Errors
-    /// As [`history`](Self::history).
+    /// See [`history`](Self::history).
     pub async fn version(&self, number: u64) -> Result<Option<Version>, RuleStoreError> {
         self.shared.store.version(number).await
     }
@@ -144,14 +147,14 @@ impl LiveRules {
     /// Returns the latest audit records, the newest first.
     ///
     /// # Errors
-    /// As [`history`](Self::history).
+    /// See [`history`](Self::history).
     pub async fn audit(&self, most: usize) -> Result<Vec<AuditRecord>, RuleStoreError> {
         self.shared.store.audit(most).await
     }
 
-    /// Reads a document and runs its own tests, as [`put`](Self::put) does. Changes nothing.
+    /// Checks a document like [`put`](Self::put), without a change.
     ///
-    /// Returns the warnings and the results of the tests.
+    /// Returns the warnings and the results of the document's tests.
     ///
     /// # Errors
     /// [`ChangeError::Invalid`] with all problems of the document.
@@ -168,12 +171,13 @@ impl LiveRules {
         check.await?
     }
 
-    /// Returns the first differences between two versions, and the number of the others.
+    /// Returns the first differences between two versions, and the number of further differences.
     ///
-    /// The list is the beginning of [`Document::differences`](tower_quota_rules::Document::differences).
+    /// The order is the order of
+    /// [`Document::differences`](tower_quota_rules::Document::differences).
     ///
     /// # Errors
-    /// [`ChangeError::Invalid`] if one of the versions cannot be read.
+    /// [`ChangeError::Invalid`] if a version is unreadable.
     pub async fn differences(
         &self,
         old: Version,
@@ -191,7 +195,6 @@ impl LiveRules {
         compare.await?
     }
 
-    /// Replaces the document in force, or the shadow document.
     async fn replace(
         self,
         expected: Option<u64>,
@@ -206,7 +209,7 @@ impl LiveRules {
         let before = self.stored().await?;
         let new = new.above(self.shared.number());
         let version = self.shared.store.put(expected, new).await?;
-        // The change is in force before it is logged in the store, which may take a moment.
+        // The change applies before the store logs it, since logging may take a moment.
         self.shared.refresh().await;
         let by = || By::new(&version.author);
         if before.shadow.is_some() {
@@ -224,7 +227,7 @@ impl LiveRules {
     /// Returns the numbers of the documents in the store.
     ///
     /// # Errors
-    /// As [`history`](Self::history).
+    /// See [`history`](Self::history).
     pub async fn stored(&self) -> Result<StoreState, RuleStoreError> {
         Ok(self.shared.store.state(None).await?.unwrap_or_default())
     }

@@ -1,5 +1,3 @@
-//! The handle of live rules.
-
 mod blocks;
 mod clients;
 mod documents;
@@ -23,8 +21,9 @@ use super::wait::now;
 
 /// Puts the documents of a [`RuleStore`] in force on a layer, and changes them.
 ///
-/// It follows the store in tasks of the runtime on which it was started, until it is [closed](Self::close); clones
-/// are the same. Each change is written to the tracing target `tower_quota::audit` and to the store's audit log.
+/// Background tasks follow the store until you [close](Self::close) the rules. Clones share the
+/// tasks. Changes are logged to the tracing target `tower_quota::audit` and to the store's audit
+/// log.
 #[derive(Clone)]
 pub struct LiveRules {
     shared: Arc<Shared>,
@@ -32,13 +31,14 @@ pub struct LiveRules {
 }
 
 impl LiveRules {
-    /// Follows a store from now on, and waits for its first document.
+    /// Follows a store, and waits for its first document.
     ///
-    /// If the store does not answer before the [deadline](LiveOptions::start_deadline), the local copy is in force.
+    /// If the store does not answer before the [deadline](LiveOptions::start_deadline), the local
+    /// copy is in force.
     ///
     /// # Errors
-    /// [`StartError`] if no rules are in force then, unless you have chosen what holds
-    /// [without rules](LiveOptions::without_rules).
+    /// [`StartError`] if no rules are in force, unless you use
+    /// [`without_rules`](LiveOptions::without_rules).
     pub async fn start<S: Store>(
         handle: RateLimitHandle<S>,
         store: impl RuleStore,
@@ -47,21 +47,21 @@ impl LiveRules {
         Self::start_shared(handle, Arc::new(store), options).await
     }
 
-    /// Does what [`start`](Self::start) does, with a store that was chosen at run time.
+    /// Starts like [`start`](Self::start), with a store chosen at run time.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// See [`start`](Self::start).
     pub async fn start_shared<S: Store>(
         handle: RateLimitHandle<S>,
         store: Arc<dyn RuleStore>,
         options: LiveOptions,
     ) -> Result<Self, StartError> {
         let shared = Arc::new(Shared::new(handle.boxed(), store, options, true));
-        // What is announced from here on is not missed.
+        // Subscribes before the first reading, to miss no announcement.
         let changes = shared.store.changes();
         let prepared = shared.prepare().await;
         prepared.map_err(|invalid| StartError::Fallback(invalid.to_string()))?;
-        // A refresh that is late goes on to its end: half of one must not overtake the next.
+        // A late refresh runs to its end, so that it cannot overtake the next refresh.
         let first = tokio::spawn({
             let shared = Arc::clone(&shared);
             async move { shared.refresh().await }.in_current_span()
@@ -89,9 +89,10 @@ impl LiveRules {
         })
     }
 
-    /// Returns whether a document, the local copy or a policy of your code is in force, for the readiness probe of your service.
+    /// Returns whether rules are in force, for the readiness probe of your service.
     ///
-    /// It is false while the choice for the time [without rules](LiveOptions::without_rules) holds.
+    /// A document, the local copy or a policy from your code counts, the answer [without
+    /// rules](LiveOptions::without_rules) does not.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.shared.in_force.load().is_some() || !self.shared.follows_store
@@ -103,13 +104,13 @@ impl LiveRules {
         self.shared.follows_store
     }
 
-    /// Returns the state of this instance: for its health check and its statistics.
+    /// Returns the state of this instance, for your health check.
     #[must_use]
     pub fn state(&self) -> LiveState {
         self.shared.state()
     }
 
-    /// Returns the documents in force on this instance; `None` until there is a first one.
+    /// Returns the documents in force on this instance, if any.
     #[must_use]
     pub fn in_force(&self) -> Option<Arc<InForce>> {
         self.shared.in_force.load_full()
@@ -131,7 +132,7 @@ impl LiveRules {
         &*self.shared.store
     }
 
-    /// Asks the store now. Returns whether it answered.
+    /// Reads the store now. Returns whether the store answered.
     pub async fn refresh(&self) -> bool {
         let shared = Arc::clone(&self.shared);
         self.to_its_end(async move { shared.refresh().await })
@@ -139,9 +140,9 @@ impl LiveRules {
             .unwrap_or(false)
     }
 
-    /// Runs a change in a task, which goes on to its end if the caller is dropped.
+    /// Runs a change to its end in a task, even if the caller is dropped.
     ///
-    /// Half a change would lose its audit record, and a later document could come into force before it.
+    /// A partial change would lose its audit record, and a later document could overtake it.
     async fn to_its_end<T: Send + 'static>(
         &self,
         change: impl Future<Output = T> + Send + 'static,
@@ -150,7 +151,7 @@ impl LiveRules {
         ended.map_err(|error| RuleStoreError::unavailable(self.shared.store.name(), error))
     }
 
-    /// Stops following the store. What is in force stays. Returns whether the tasks ended before the deadline.
+    /// Stops following the store. The rules stay in force. Returns whether the tasks ended in time.
     pub async fn close(&self, deadline: Duration) -> bool {
         self.shared.closing.send_replace(true);
         let until = now() + deadline;
@@ -170,10 +171,10 @@ impl LiveRules {
 }
 
 impl<S: Store> From<RateLimitHandle<S>> for LiveRules {
-    /// Operates a layer with a policy that your code makes, and follows no store.
+    /// Operates a layer with a policy from your code, without a store.
     ///
-    /// Resets and grants get audit records, which this process keeps in memory. The policy stays in force, so blocks of
-    /// these live rules have no effect.
+    /// Audit records of resets and grants stay in the memory of this process. Blocks have no
+    /// effect.
     fn from(handle: RateLimitHandle<S>) -> Self {
         let store = Arc::new(MemoryRules::new());
         let shared = Shared::new(handle.boxed(), store, LiveOptions::new(), false);

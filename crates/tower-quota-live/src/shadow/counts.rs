@@ -1,5 +1,3 @@
-//! Counts of how the outcomes of a shadow document differ.
-
 use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,9 +6,9 @@ use arc_swap::ArcSwapOption;
 use serde::{Deserialize, Serialize};
 use tower_quota::{Decided, Policy};
 
-/// Counts the outcomes of a shadow document and of the document in force on one instance.
+/// Counts the outcomes of a shadow document and of the document in force on an instance.
 ///
-/// Make the counts before the layer, and give them to the layer and to the live rules:
+/// Create the counts first, and give them to the layer and to the live rules:
 ///
 /// ```
 /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -22,55 +20,54 @@ use tower_quota::{Decided, Policy};
 /// # let _ = (layer, options);
 /// ```
 ///
-/// Without a shadow document, the listener costs a request one load.
+/// Without a shadow document, the listener costs a single load per request.
 #[derive(Clone, Default)]
 pub struct ShadowCounts {
     running: Arc<ArcSwapOption<Mutex<ShadowReport>>>,
 }
 
-/// The outcomes of a shadow document on one instance, since the document began there.
+/// The outcomes of a shadow document on an instance, since the document began there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ShadowReport {
-    /// The number of the shadow document's version.
+    /// The version of the shadow document.
     pub version: u64,
-    /// Requests that both documents decided.
+    /// Requests decided by both documents.
     pub requests: u64,
-    /// Requests that the document in force refused.
+    /// Requests refused by the document in force.
     pub current_refused: u64,
-    /// Requests that the shadow document would have refused.
+    /// Requests the shadow document would have refused.
     pub shadow_refused: u64,
-    /// Requests that were admitted, and that the shadow document would have refused.
+    /// Admitted requests the shadow document would have refused.
     pub only_shadow_refuses: u64,
-    /// Requests that were refused, and that the shadow document would have admitted.
+    /// Refused requests the shadow document would have admitted.
     pub only_current_refuses: u64,
-    /// The same for each limit, by name. A limit in only one of the documents has the counts of that document.
+    /// The same counts per limit. For a limit in a single document, only the counts of the
+    /// document.
     pub limits: BTreeMap<String, LimitCounts>,
 }
 
-/// The outcomes of one limit in both documents.
+/// The outcomes of a limit in both documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct LimitCounts {
-    /// Requests that the limit refused in the document in force.
+    /// Requests refused by the limit in the document in force.
     pub current_refused: u64,
-    /// Requests that the limit would have refused in the shadow document.
+    /// Requests the limit would have refused in the shadow document.
     pub shadow_refused: u64,
-    /// Requests that the limit refuses in the shadow document only.
+    /// Requests refused only in the shadow document.
     pub only_shadow_refuses: u64,
-    /// Requests that the limit refuses in the document in force only.
+    /// Requests refused only in the document in force.
     pub only_current_refuses: u64,
 }
 
 impl ShadowReport {
-    /// The limits of a report that instances share: the limits with the most refusals.
     const MOST_SHARED_LIMITS: usize = 1_000;
 
-    /// Leaves out the limits with the fewest refusals, if there are too many to share.
     pub(crate) fn bounded(mut self) -> Self {
         if self.limits.len() > Self::MOST_SHARED_LIMITS {
             let mut limits: Vec<(String, LimitCounts)> =
@@ -84,7 +81,6 @@ impl ShadowReport {
         self
     }
 
-    /// Adds the counts of another instance.
     pub(crate) fn add(&mut self, other: &Self) {
         self.requests += other.requests;
         self.current_refused += other.current_refused;
@@ -105,7 +101,7 @@ impl ShadowReport {
     }
 
     fn note(&mut self, decided: &Decided<'_>) {
-        // Without a decision no limit was asked, in either document.
+        // Without a decision, no limit was checked.
         let Some(decision) = decided.decision() else {
             return;
         };
@@ -142,13 +138,14 @@ impl ShadowReport {
 }
 
 impl ShadowCounts {
-    /// Makes counts without a shadow document.
+    /// Creates counts without a shadow document.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the listener for [`RateLimitLayer::on_decision`](tower_quota::RateLimitLayer::on_decision).
+    /// Returns the listener for
+    /// [`RateLimitLayer::on_decision`](tower_quota::RateLimitLayer::on_decision).
     pub fn listener(&self) -> impl Fn(&Decided<'_>) + Send + Sync + 'static {
         let running = Arc::clone(&self.running);
         move |decided| {
@@ -167,7 +164,6 @@ impl ShadowCounts {
         Some(report.unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// Counts for the shadow document of this version from now on.
     pub(crate) fn follow(&self, version: Option<u64>) {
         if self.report().map(|report| report.version) == version {
             return;

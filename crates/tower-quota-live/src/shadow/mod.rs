@@ -1,7 +1,8 @@
-//! Shadow documents, which are decided in the same step as the document in force, and counted.
+//! Shadow documents.
 //!
-//! The limits of a shadow document are [shadows](tower_quota::Policy::dry_run) under names of their own.
-//! [`ShadowCounts`] counts how the outcomes differ.
+//! The limits of a shadow document are [dry-run limits](tower_quota::Policy::dry_run) with separate
+//! names, checked in the same step as the document in force. [`ShadowCounts`] counts the
+//! differences.
 
 mod counts;
 mod total;

@@ -1,15 +1,13 @@
-//! The counts of a shadow document on all instances.
-
 use serde::Serialize;
 
 use super::counts::ShadowReport;
 
-/// The outcomes of a shadow document on all instances that report them.
+/// The outcomes of a shadow document on all reporting instances.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ShadowTotal {
-    /// The number of instances that have reported requests, including instances that have ended since.
+    /// The number of instances with reported requests, ended instances included.
     pub instances: usize,
     /// The sum of their counts.
     #[serde(flatten)]
@@ -17,7 +15,6 @@ pub struct ShadowTotal {
 }
 
 impl ShadowTotal {
-    /// Sums the reports of instances about a shadow document.
     pub(crate) fn of(version: u64, reports: &[ShadowReport]) -> Self {
         let mut report = ShadowReport {
             version,

@@ -1,5 +1,3 @@
-//! The errors of stores.
-
 use core::error::Error;
 use core::fmt;
 use std::sync::Arc;
@@ -11,49 +9,49 @@ use tower_quota_rules::Format;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum RuleStoreError {
-    /// The configuration of the store is invalid. The message names the value and how to fix it.
+    /// The configuration of the store is invalid. The message names the value and the fix.
     Config(Arc<dyn Error + Send + Sync>),
     /// The store has changed since the caller read it.
     Conflict {
         /// The newest version.
         current: Option<u64>,
     },
-    /// The store cannot be written to by this process.
+    /// This process may not write to the store.
     ReadOnly(String),
-    /// The store holds documents of one format, and this one is of another.
+    /// The store holds documents of another format.
     WrongFormat {
         /// The store.
         store: String,
-        /// The format that it holds.
+        /// The format of the store.
         format: Format,
     },
-    /// The store does not keep a version of this number.
+    /// The store has no version with this number.
     UnknownVersion(u64),
-    /// The store has the most blocks that it can hold.
+    /// The store has no space for another block.
     TooManyBlocks,
-    /// The store does not answer, or not in time. A change may or may not have been made.
+    /// The store did not answer in time. The change may have happened.
     Unavailable {
         /// The store.
         store: String,
         /// The reason.
         source: Arc<dyn Error + Send + Sync>,
     },
-    /// The store holds something that this version of the program cannot read.
+    /// This version of the program cannot read the contents of the store.
     Unreadable {
         /// The store.
         store: String,
-        /// The reason why it cannot be read.
+        /// The reason.
         reason: String,
     },
 }
 
 impl RuleStoreError {
-    /// Makes the error of an invalid configuration.
+    /// Creates the error of an invalid configuration.
     pub fn config(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Config(Arc::from(source.into()))
     }
 
-    /// Makes the error of a store that does not answer.
+    /// Creates the error of an unavailable store.
     pub fn unavailable(
         store: impl Into<String>,
         source: impl Into<Box<dyn Error + Send + Sync>>,
@@ -64,7 +62,7 @@ impl RuleStoreError {
         }
     }
 
-    /// Makes the error of a store whose contents cannot be read.
+    /// Creates the error of an unreadable store.
     pub fn unreadable(store: impl Into<String>, reason: impl fmt::Display) -> Self {
         Self::Unreadable {
             store: store.into(),

@@ -1,5 +1,3 @@
-//! A store in this process.
-
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +12,7 @@ use crate::blocks::Block;
 use crate::time::Time;
 use crate::version::{NewVersion, Version, VersionInfo};
 
-/// A [`RuleStore`] in this process: for one instance, and for tests. It forgets everything with the process.
+/// A [`RuleStore`] in this process, for a single instance and for tests. It ends with the process.
 #[derive(Debug, Default)]
 pub struct MemoryRules {
     kept: Mutex<Kept>,
@@ -33,18 +31,17 @@ struct Kept {
 }
 
 impl MemoryRules {
-    /// Makes an empty store.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        // Each change ends with one assignment that makes it visible: after a panic the state before still holds.
+        // A change becomes visible by its last assignment, so a panic leaves the previous state.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks a change that another part may bring.
     #[cfg(feature = "file")]
     pub(super) fn announce(&self) {
         self.changed.send_replace(());
@@ -62,13 +59,11 @@ impl MemoryRules {
         Ok(changed)
     }
 
-    /// Checks that the newest version is the expected one.
     #[cfg(feature = "file")]
     pub(super) fn expect(&self, expected: Option<u64>) -> Result<(), RuleStoreError> {
         self.lock().expect(expected)
     }
 
-    /// Returns the text of the shadow document of this number.
     #[cfg(feature = "file")]
     pub(super) fn shadow_text(&self, number: u64) -> Result<String, RuleStoreError> {
         let kept = self.lock();
@@ -84,7 +79,6 @@ impl MemoryRules {
         Ok(version.text.clone())
     }
 
-    /// Stores a version, as [`RuleStore::put`] does, in place.
     pub(super) fn put_now(
         &self,
         expected: Option<u64>,
@@ -122,7 +116,7 @@ impl Kept {
         }
     }
 
-    /// Removes the block of a penalty that ends soonest, if there is no room for another block.
+    /// Makes room by removing the penalty's block with the earliest end.
     fn make_room(&mut self, is_of_penalty: bool) -> Result<(), RuleStoreError> {
         let of_penalties = self.blocks.values().filter(|block| block.is_of_penalty());
         let has_most = is_of_penalty && of_penalties.clone().count() >= MOST_PENALTY_BLOCKS;
@@ -146,7 +140,6 @@ impl Kept {
     }
 }
 
-/// Returns an answer that is ready.
 fn ready<'a, T: Send + 'a>(answer: Result<T, RuleStoreError>) -> Reply<'a, T> {
     Box::pin(core::future::ready(answer))
 }
@@ -205,7 +198,7 @@ impl RuleStore for MemoryRules {
     }
 
     fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
-        // It loses nothing before the process ends.
+        // The store keeps its data until the process ends.
         ready(Ok(false))
     }
 

@@ -28,76 +28,76 @@ use super::blocks::Block;
 use super::shadow::ShadowReport;
 use super::version::{NewVersion, Version, VersionInfo};
 
-/// The versions that a store keeps, beside the one in force.
+/// The number of versions in a store, besides the version in force.
 pub const KEPT_VERSIONS: u64 = 50;
-/// The audit records that a store keeps.
+/// The number of audit records in a store.
 pub const KEPT_RECORDS: usize = 1_000;
-/// The blocks, allowances, overrides and credits that a store keeps.
+/// The most blocks, allowances, overrides and credits in a store.
 pub const MOST_BLOCKS: usize = 10_000;
-/// The blocks of [`MOST_BLOCKS`] that penalties may make. Operators can always add the others.
+/// The most blocks by penalties. The remaining space is for operators.
 pub const MOST_PENALTY_BLOCKS: usize = 8_000;
 
-/// The instances of which a store keeps the counts of a shadow document.
+/// The most instances with reports of a shadow document.
 pub const KEPT_REPORTS: usize = 1_000;
 
-/// An answer of a store that is on its way.
+/// A pending answer of a store.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, RuleStoreError>> + Send + 'a>>;
 
-/// A place where documents, blocks and audit records are kept, shared by all instances.
+/// A store of documents, blocks and audit records, shared by all instances.
 ///
-/// Each method is one atomic step, and ends: a store over a network has a deadline of its own. Version numbers only go
-/// up, above [`NewVersion::above`] too. Nothing here is called while a request is decided.
+/// Methods are atomic and finish in bounded time, so a store over a network needs a deadline.
+/// Version numbers only go up, above [`NewVersion::above`]. No request waits for these methods.
 pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
-    /// Returns what to call the store in logs, without secrets: `redis at 10.0.0.5:6379`.
+    /// Returns the name of the store for logs, without secrets, such as `redis at 10.0.0.5:6379`.
     fn name(&self) -> String;
 
-    /// Returns the numbers of the documents, and the blocks that have changed since the known revision.
+    /// Returns the numbers of the documents, and the blocks changed since the known revision.
     ///
-    /// It is `None` if the revision is still the known one.
+    /// Returns a state only if the revision has changed.
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>>;
 
-    /// Returns one version; `None` if it is not kept.
+    /// Returns a version, unless the store has dropped it.
     fn version(&self, number: u64) -> Reply<'_, Option<Version>>;
 
     /// Returns the latest versions without their texts, the newest first.
     fn history(&self, most: usize) -> Reply<'_, Vec<VersionInfo>>;
 
-    /// Stores a document under a new number.
+    /// Stores a document under a new number, in force or as the shadow document.
     ///
-    /// The document is in force, or it is the shadow document. Either way it replaces an earlier shadow document.
+    /// Removes the earlier shadow document.
     ///
     /// # Errors
-    /// [`RuleStoreError::Conflict`] unless `expected` is the [newest](StoreState::newest) version, or 0 and there is none;
-    /// `None` takes any.
+    /// [`RuleStoreError::Conflict`] unless `expected` is the [newest](StoreState::newest) version,
+    /// 0 for an empty store, or `None` for any.
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version>;
 
-    /// Puts the shadow document of this number in force.
+    /// Puts the shadow document with this number in force.
     ///
     /// # Errors
-    /// [`RuleStoreError::Conflict`] if another document, or none, is the shadow document by now.
+    /// [`RuleStoreError::Conflict`] if the shadow document has changed.
     fn promote(&self, shadow: u64) -> Reply<'_, ()>;
 
-    /// Removes the shadow document of this number.
+    /// Removes the shadow document with this number.
     ///
     /// # Errors
-    /// As [`promote`](Self::promote).
+    /// See [`promote`](Self::promote).
     fn abandon(&self, shadow: u64) -> Reply<'_, ()>;
 
-    /// Puts a version back into a store that has lost it. Returns whether it was necessary.
+    /// Restores a lost version. Returns whether the store had lost it.
     ///
-    /// A store that has a document keeps it, unless that was restored too and is older.
+    /// A store keeps its own document, unless that document was restored too and is older.
     fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool>;
 
-    /// Puts blocks back into a store that has lost them. Blocks that it has, or that were removed since, stay so.
+    /// Restores lost blocks. Existing and removed blocks stay unchanged.
     fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()>;
 
-    /// Adds an entry, or replaces the entry of the same id. Returns the entry before.
+    /// Adds an entry, and replaces an entry with the same id. Returns the replaced entry.
     ///
-    /// Above [`MOST_BLOCKS`], or above [`MOST_PENALTY_BLOCKS`] for the block of a penalty, the store removes the block of
-    /// a penalty that ends soonest.
+    /// Above [`MOST_BLOCKS`], or above [`MOST_PENALTY_BLOCKS`] for the block of a penalty, the
+    /// store removes the penalty's block with the earliest end.
     ///
     /// # Errors
-    /// [`RuleStoreError::TooManyBlocks`] if no block is of a penalty.
+    /// [`RuleStoreError::TooManyBlocks`] if there is no block of a penalty.
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>>;
 
     /// Removes an entry by its id, and returns the entry.
@@ -109,25 +109,26 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// Returns the latest audit records, the newest first.
     fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>>;
 
-    /// Stores the counts of a shadow document on one instance, in place of its earlier ones.
+    /// Stores an instance's counts of a shadow document, and replaces earlier counts.
     ///
-    /// A store that instances do not share drops them, which is the default. What is stored is bounded, and expires.
+    /// Limit the number of reports, and let them expire. The default does not store reports, for
+    /// stores of a single instance.
     fn put_report<'a>(&'a self, instance: &'a str, report: ShadowReport) -> Reply<'a, ()> {
         let _ = (instance, report);
         Box::pin(core::future::ready(Ok(())))
     }
 
-    /// Returns the counts of the instances that have stored any for this shadow document.
+    /// Returns the reports of all instances about this shadow document.
     ///
-    /// The default is none.
+    /// The default returns an empty list.
     fn reports(&self, shadow: u64) -> Reply<'_, Vec<ShadowReport>> {
         let _ = shadow;
         Box::pin(core::future::ready(Ok(Vec::new())))
     }
 
-    /// Returns a receiver that is marked as changed when the state may have changed.
+    /// Returns a receiver that is marked changed after a possible change of the state.
     ///
-    /// Announcements can be lost: ask for the [state](Self::state) from time to time.
+    /// Announcements may be lost, so poll the [state](Self::state) too.
     fn changes(&self) -> watch::Receiver<()>;
 
     /// Returns the version in force.

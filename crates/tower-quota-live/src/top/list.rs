@@ -1,16 +1,14 @@
-//! Lists of the clients with most requests.
-
 use serde::{Deserialize, Serialize};
 use tower_quota::{Key, TopClient};
 
-/// The clients with most requests, of one instance or of all instances that share them.
+/// The clients with most requests, on a single instance or on all sharing instances.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct TopList {
-    /// The clients, those with most requests first; at most [`TopClient::MOST`].
+    /// The clients, ordered by requests, at most [`TopClient::MOST`].
     pub clients: Vec<ListedClient>,
-    /// The number of instances in the sums; absent if the list is the list of this instance alone.
+    /// The number of instances in the sums, absent for the list of a single instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instances: Option<u64>,
 }
@@ -20,37 +18,37 @@ pub struct TopList {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ListedClient {
-    /// The limit. If the client was refused, the limit that refused it.
+    /// The limit, or the refusing limit of a refused client.
     pub limit: String,
-    /// The clients that the counter counts. Only a single client can be blocked.
+    /// The clients of the counter. You can block only a single client.
     pub who: Counted,
     /// The scope of the key, such as `header x-api-key`.
     pub scope: String,
-    /// The hash of the key, by which audit records and blocks name the client: 16 hexadecimal digits.
+    /// The hash of the key, 16 hexadecimal digits, as in audit records and blocks.
     pub hash: String,
     /// The key, if it is text and may be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The number of requests in the window, at least.
+    /// The lowest possible number of requests in the window.
     pub at_least: u64,
-    /// The number of requests in the window, at most; absent in sums of instances.
+    /// The highest possible number of requests in the window, absent in sums of instances.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u64>,
-    /// The time until the last refused request would be admitted, in milliseconds; absent in sums of instances.
+    /// The retry time of the last refusal, in milliseconds, absent in sums of instances.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
-/// The clients that a counter counts.
+/// The clients of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Counted {
-    /// One client.
+    /// A single client.
     Client,
     /// All clients, by a limit without a key.
     Everyone,
-    /// All clients that send no key.
+    /// All clients without a key.
     WithoutKey,
 }
 

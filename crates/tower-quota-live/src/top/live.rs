@@ -1,5 +1,3 @@
-//! The lists of live rules.
-
 #[cfg(feature = "redis")]
 use std::sync::Arc;
 
@@ -12,7 +10,6 @@ use crate::follow::Shared;
 use crate::wait::{jittered, pause};
 
 impl Shared {
-    /// Publishes the top clients of this instance until it is closed.
     #[cfg(feature = "redis")]
     pub(crate) async fn share_top(self: Arc<Self>) {
         let Some(top) = self.options.shared_top.clone() else {
@@ -50,11 +47,12 @@ impl Shared {
 }
 
 impl LiveRules {
-    /// Returns the clients that were refused most in a window, or those with most requests.
+    /// Returns the most refused clients in a window, or the clients with most requests.
     ///
-    /// With `LiveOptions::shared_top`, the numbers are the sums of all instances, at most one interval old. If Redis does
-    /// not answer within two seconds, the list is the list of this instance. Instances list busy clients only if their
-    /// layer [counts](tower_quota::RateLimitLayer::count_busy_clients) them.
+    /// With `LiveOptions::shared_top`, the numbers are sums of all instances, at most an interval
+    /// old. If Redis does not answer within two seconds, you get the list of this instance. Busy
+    /// clients need [`count_busy_clients`](tower_quota::RateLimitLayer::count_busy_clients) on your
+    /// layer.
     pub async fn top(&self, is_busy: bool, window: TopWindow) -> TopList {
         let shared = self.shared();
         #[cfg(feature = "redis")]
@@ -72,7 +70,7 @@ impl LiveRules {
         }
     }
 
-    /// Returns the key of a client that this instance lists, by the hash of the key, for one limit or for any.
+    /// Returns the key of a listed client by its hash, for a limit or for any limit.
     #[must_use]
     pub fn listed_key(&self, hash: &str, limit: Option<&str>) -> Option<Key<'static>> {
         let handle = self.handle();

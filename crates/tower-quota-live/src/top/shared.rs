@@ -1,5 +1,3 @@
-//! The figures of all instances in Redis.
-
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -10,22 +8,19 @@ use super::list::{ListedClient, TopList};
 use crate::store::{RedisRules, RuleStoreError, check_name};
 use crate::time::Time;
 
-/// The clients of each list that an instance publishes.
 const PUBLISHED: usize = 64;
-/// The longest readable key that is published, in bytes. Clients choose their keys.
 const LONGEST_KEY: usize = 128;
-/// An instance that has published nothing for this long is forgotten, in milliseconds.
 const FORGOTTEN_AFTER: i64 = 3_600_000;
-/// The member that each instance adds with a score of one, so that the sum counts the instances.
+/// The member with a score of 1 from every instance, so that its sum counts the instances.
 const INSTANCE: &str = "";
 
-/// Shares the top clients of an instance with the others, through Redis.
+/// Shares the top clients of instances through Redis.
 ///
-/// Each instance publishes its figures once in an interval, in one round trip: at most 64 clients of each list, by the
-/// hashes of their keys, with an expiry. [`LiveRules::top`](super::super::LiveRules::top) reads the sums of
-/// all instances. No request waits for Redis.
+/// An instance publishes at most 64 clients per list, by the hashes of their keys, in a single
+/// round trip per interval. [`LiveRules::top`](super::super::LiveRules::top) reads the sums. No
+/// request waits for Redis.
 ///
-/// It belongs to one layer: give each layer of a process its own name.
+/// Give every layer of a process its own name.
 ///
 /// ```
 /// use tower_quota_live::{LiveOptions, SharedTop};
@@ -41,16 +36,16 @@ const INSTANCE: &str = "";
 pub struct SharedTop {
     connection: RedisConnection,
     name: Arc<str>,
-    /// The name of this instance: another one after each start.
     instance: Arc<str>,
     pub(super) every: Duration,
 }
 
 impl SharedTop {
-    /// Uses the servers at a URL, which is one of those that [`RedisStore::connect`] takes. No connection is made yet.
+    /// Uses the servers at a URL, see [`RedisStore::connect`]. Connects later, on demand.
     ///
-    /// Instances with the same name share their figures: 1 to 64 letters, digits or characters of `-_.`. They must have
-    /// the same [key seed](super::super::LiveOptions::key_seed), since clients are the same by their hashes.
+    /// Instances with the same name share their lists. A name has 1 to 64 letters, digits or
+    /// characters of `-_.`. Use the same [key seed](super::super::LiveOptions::key_seed) on all
+    /// instances, to get the same hashes.
     ///
     /// # Errors
     /// [`RuleStoreError::Config`] for an invalid URL or name.
@@ -58,17 +53,17 @@ impl SharedTop {
         Self::with(RedisConnection::new(url, RedisRules::DEADLINE), name)
     }
 
-    /// Uses the servers of a store of counters, with its certificates, on a connection beside its own.
+    /// Uses the servers and certificates of your counters, on a separate connection.
     ///
     /// # Errors
-    /// As [`new`](Self::new); also for a store on a pool, which does not say where its server is.
+    /// See [`new`](Self::new). Also fails for a store on a pool, without a known server.
     pub fn beside(counters: &RedisStore, name: &str) -> Result<Self, RuleStoreError> {
         Self::with(counters.connection(RedisRules::DEADLINE), name)
     }
 
-    /// Sets how often the figures are published, 5 s by default and at least 100 ms.
+    /// Sets the interval between publications. The default is 5 s, the minimum 100 ms.
     ///
-    /// The figures of an instance that has ended are forgotten after three intervals.
+    /// The lists of an ended instance expire after three intervals.
     pub fn every(mut self, interval: Duration) -> Self {
         self.every = interval.max(Duration::from_millis(100));
         self
@@ -105,7 +100,6 @@ impl SharedTop {
         i64::try_from((3 * self.every).as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// Publishes the figures of this instance: `top` returns the clients of a list in a window, those with most first.
     pub(super) async fn publish(
         &self,
         is_readable: bool,
@@ -122,7 +116,7 @@ impl SharedTop {
                     let key = client
                         .key
                         .filter(|key| is_readable && key.len() <= LONGEST_KEY);
-                    // Members are the same on all instances.
+                    // Members must be equal on all instances.
                     let client = ListedClient {
                         key,
                         at_least: 0,
@@ -130,7 +124,7 @@ impl SharedTop {
                         retry_after_ms: None,
                         ..client
                     };
-                    // Texts and numbers always are JSON.
+                    // Serializing texts and numbers cannot fail.
                     let member = serde_json::to_string(&client).unwrap_or_default();
                     pipe.zadd(&list, member, at_least);
                 }
@@ -144,7 +138,7 @@ impl SharedTop {
         self.run(pipe.ignore()).await
     }
 
-    /// Returns the sums of all instances. Until an instance has published its figures, it is an error.
+    /// Returns the sums of all instances. Fails before an instance has published.
     pub(super) async fn sums(
         &self,
         is_busy: bool,
@@ -164,7 +158,7 @@ impl SharedTop {
             .zscore(&sum, INSTANCE)
             .zrevrange_withscores(&sum, 0, TopClient::MOST as isize);
         let (instances, found): (Option<u64>, Vec<(String, u64)>) = self.run(&pipe).await?;
-        // A member that a later version of the program wrote does not make the others void.
+        // Skip members from a later version of the program.
         let client = |(member, at_least): (String, u64)| {
             let client = serde_json::from_str::<ListedClient>(&member).ok()?;
             Some(ListedClient { at_least, ..client })

@@ -1,5 +1,3 @@
-//! Addresses: proxies and prefixes.
-
 use super::Checker;
 use crate::problem::Place;
 

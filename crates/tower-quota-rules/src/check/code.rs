@@ -1,4 +1,4 @@
-//! Parts that code gives.
+//! Parts from your code.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Each limit alone: what a policy refuses, and what refuses every request.
+//! Checks of single limits.
 
 use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
@@ -32,7 +32,6 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Checks that a store decides all limits of a request in one step.
     fn most_limits(&mut self) {
         fn enforced(rules: &[LimitRule]) -> impl Iterator<Item = &LimitRule> {
             rules.iter().filter(|rule| !rule.shadow)
@@ -58,7 +57,7 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Checks that a quota of a limit can admit a request, and that it can be divided among the instances.
+    /// Checks that a quota can admit a request, and can be divided among the instances.
     pub(super) fn capacity(&mut self, rule: &LimitRule, quota: &Quota, place: impl Fn() -> Place) {
         let longest = rule
             .max_wait
@@ -147,7 +146,6 @@ impl<'d> Checker<'d> {
     }
 }
 
-/// Returns whether a penalty can make a client wait longer than its quota does.
 fn can_exceed(penalty: PenaltyRule, quota: &Quota) -> bool {
     let wait = match u32::try_from(quota.units()) {
         Ok(units @ 1..) if quota.algorithm().is_bucket() => quota.period() / units,
@@ -156,7 +154,6 @@ fn can_exceed(penalty: PenaltyRule, quota: &Quota) -> bool {
     penalty.longest().is_some_and(|longest| longest > wait)
 }
 
-/// Returns whether a client can leave a key out.
 fn may_be_missing(key: &KeyRule, parts: &CodeParts) -> bool {
     match key {
         KeyRule::One(KeyText::None | KeyText::ClientIp { .. }) => false,
@@ -170,10 +167,10 @@ fn may_be_missing(key: &KeyRule, parts: &CodeParts) -> bool {
     }
 }
 
-/// Returns whether a request that sends nothing has no such key.
+/// Returns whether an empty request lacks such a key.
 fn is_missing(extractor: &dyn KeyExtractor) -> bool {
     let mut request = http::Request::new(());
-    // Without a peer's address the request is answered as a mistake of the server.
+    // A request without a peer's address would be refused as an error of the server.
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     request.extensions_mut().insert(peer);
     extractor.extract(&RequestHead::of(&request)).is_none()

@@ -1,4 +1,4 @@
-//! The lists of skipped, allowed and blocked requests.
+//! Checks of the lists `skip`, `allow` and `block`.
 
 use super::Checker;
 use crate::document::KeyRule;
@@ -18,7 +18,6 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Checks that a list does not match every request.
     fn everything(&mut self, field: &str, place: Place, matching: &Match) {
         let covers_keys = matching
             .key
@@ -67,7 +66,7 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Checks that the key of a pattern is there.
+    /// Checks that the default key has a text for patterns.
     fn pattern_of_keys(&mut self, place: &Place, matching: &Match) {
         let has_no_text = matches!(
             self.document.defaults.key(),

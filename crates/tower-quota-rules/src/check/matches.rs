@@ -1,4 +1,4 @@
-//! Matches: paths and expressions that no request has, and conditions of code.
+//! Checks of conditions that match no request, and of conditions from your code.
 
 use super::{Checker, all_limits};
 use crate::document::{Match, PathMatch};
@@ -70,7 +70,7 @@ impl<'d> Checker<'d> {
     }
 }
 
-/// Returns whether all paths of an expression would begin with another character than a slash.
+/// Returns whether all matches of an expression begin with another character than a slash.
 fn matches_no_path(expression: &PathRegex) -> bool {
     let beginning = expression.beginning();
     !beginning.is_empty() && !beginning.starts_with('/')

@@ -1,6 +1,7 @@
-//! Checks of what a document says and cannot mean.
+//! Checks the meaning of a document.
 //!
-//! Errors are what a policy refuses, what names nothing, and what refuses every request. Warnings are what does nothing.
+//! Errors are contradictions, unknown names and limits that refuse every request. Warnings are
+//! parts without an effect.
 
 mod address;
 mod code;
@@ -22,16 +23,16 @@ use crate::code_parts::CodeParts;
 use crate::document::{Document, LimitRule};
 use crate::problem::{Place, Problem, Problems, nearest};
 
-/// Names that a document gives beside those of what could be read.
+/// The names in a document, even of unreadable parts.
 #[derive(Debug, Default)]
 pub(crate) struct KnownNames {
     pub(crate) limits: HashSet<String>,
     pub(crate) tiers: HashSet<String>,
-    /// True if something could not be read. The reader then reports the limits of one name, since it sees all of them.
+    /// True if a part was unreadable. The reader then reports repeated names, since it sees all
+    /// limits.
     pub(crate) is_partial: bool,
 }
 
-/// Returns the problems of a document.
 pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) -> Problems {
     let mut limits = IndexMap::new();
     for limit in all_limits(document) {
@@ -58,23 +59,20 @@ pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) 
     checker.problems
 }
 
-/// A document under examination, and what was found.
 struct Checker<'d> {
     document: &'d Document,
     parts: &'d CodeParts,
     known: &'d KnownNames,
-    /// The limits by name; of two with one name, the first.
+    /// The limits by name, the first of a repeated name.
     limits: IndexMap<&'d str, PlacedLimit<'d>>,
     problems: Problems,
 }
 
-/// A limit and where it is.
 #[derive(Clone, Copy)]
 struct PlacedLimit<'d> {
     rule: &'d LimitRule,
-    /// The position in its list.
     position: usize,
-    /// The position of the route that it belongs to.
+    /// The position of its route.
     route: Option<usize>,
 }
 
@@ -90,7 +88,6 @@ impl PlacedLimit<'_> {
     }
 }
 
-/// Returns all limits of a document, those of every request first.
 fn all_limits(document: &Document) -> impl Iterator<Item = PlacedLimit<'_>> {
     let routes = document.routes.iter().enumerate();
     let lists = core::iter::once((None, &document.limits))
@@ -114,7 +111,6 @@ impl<'d> Checker<'d> {
         self.problems.push(Problem::warning(place, text));
     }
 
-    /// Reports a name that nothing has.
     fn unknown<'n>(
         &mut self,
         place: Place,
@@ -155,7 +151,6 @@ impl<'d> Checker<'d> {
         );
     }
 
-    /// Checks the fields that belong to no list.
     fn root(&mut self) {
         if let Some(version) = self.document.version
             && version != 1
@@ -165,7 +160,7 @@ impl<'d> Checker<'d> {
                 format_args!("version {version} of the format is not known: write 1"),
             );
         }
-        // Limits that could not be read are reported already.
+        // Unreadable limits are reported already.
         if self.limits.is_empty() && !self.document.allow_empty && !self.known.is_partial {
             self.error(
                 Place::default(),

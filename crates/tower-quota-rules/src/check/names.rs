@@ -1,5 +1,3 @@
-//! Names of limits: each once.
-
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -8,7 +6,7 @@ use crate::problem::{Place, Problem};
 
 impl Checker<'_> {
     pub(super) fn names(&mut self) {
-        // The reader then reports them, since it sees all limits.
+        // The reader reports repeated names, since it sees all limits.
         if self.known.is_partial {
             return;
         }
@@ -29,7 +27,6 @@ impl Checker<'_> {
     }
 }
 
-/// Makes the problem of a limit that has the name of an earlier one.
 pub(crate) fn repeated_limit(place: Place, name: &str, first: &Place) -> Problem {
     let text = format_args!(
         "the limit {name:?} is there already, at {first}: give each a name of its own"

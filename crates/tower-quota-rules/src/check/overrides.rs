@@ -1,5 +1,3 @@
-//! Overrides of single keys.
-
 use tower_quota::when;
 
 use super::Checker;
@@ -7,11 +5,8 @@ use crate::document::KeyRule;
 use crate::problem::Place;
 use crate::text::KeyText;
 
-/// The meanings that the text of a key can have.
 struct Meaning {
-    /// An address.
     address: bool,
-    /// Any text.
     text: bool,
 }
 
@@ -64,7 +59,6 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a key where addresses are keys.
     fn address(&mut self, key: &str, meaning: &Meaning) {
         let is_address = when::try_network_range(key).is_ok();
         let place = || Place::of("overrides").field(key);
@@ -82,7 +76,7 @@ impl Checker<'_> {
     }
 }
 
-/// Returns what the text of a key can mean, or why it means nothing.
+/// Returns the possible meanings of a key's text, or the reason why it has no meaning.
 fn meaning(key: &KeyRule) -> Result<Meaning, &'static str> {
     match key {
         KeyRule::One(KeyText::None) => Err("is \"none\""),

@@ -1,5 +1,3 @@
-//! Routes that do nothing of their own.
-
 use super::Checker;
 use crate::problem::Place;
 

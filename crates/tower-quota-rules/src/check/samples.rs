@@ -1,5 +1,3 @@
-//! The document's own tests: what they name must be there.
-
 use super::Checker;
 use crate::problem::Place;
 

@@ -1,11 +1,8 @@
-//! Tiers, what they extend, and which keys they are assigned to.
-
 use super::Checker;
 use crate::compile::KeyPatterns;
 use crate::document::Grants;
 use crate::problem::Place;
 
-/// The most tiers between a tier and the last one that it extends.
 const MAX_EXTENDED: usize = 32;
 
 impl<'d> Checker<'d> {
@@ -44,7 +41,6 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Checks the quotas of a tier or a single key.
     pub(super) fn grants(&mut self, place: impl Fn() -> Place, grants: &'d Grants) {
         for (name, grant) in grants {
             let Some(limit) = self.limits.get(name.as_str()) else {
@@ -60,7 +56,7 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Returns what is wrong with the tiers that a tier extends: a circle, once for each at its first tier, or too many.
+    /// Returns the error in the chain of a tier. A cycle is reported once, at its first tier.
     fn wrong_way(&self, name: &'d str) -> Option<String> {
         let tiers = &self.document.tiers;
         let mut way = vec![name];
@@ -75,7 +71,7 @@ impl<'d> Checker<'d> {
                     )
                 });
             }
-            // A circle that this tier only leads into is reported where it is.
+            // The cycle does not contain this tier, so it is reported elsewhere.
             if way.contains(&next) {
                 return None;
             }

@@ -1,5 +1,3 @@
-//! A compiled document: the index of its limits, its tiers and its lists.
-
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -19,29 +17,27 @@ use crate::code_parts::CodeParts;
 use crate::document::{Document, Match};
 use crate::problem::{Place, Problem, Problems};
 
-/// The compiled form of a document.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) policy: Policy,
     index: Arc<Index>,
-    /// Made when it is first asked.
+    /// Created on first use.
     explainer: OnceLock<Explainer>,
 }
 
-/// The index that chooses the limits of a request.
 #[derive(Debug)]
 struct Index {
     /// The positions of the limits of every request.
     everywhere: Vec<u32>,
-    /// The matches of limits and routes, each with the positions of its limits: the first, and the one after the last.
+    /// The matches of limits and routes, with a range of limits.
     matches: Matches<(u32, u32)>,
     tiers: Tiers,
 }
 
-/// Compiles a document in which the check found no error.
+/// Compiles a checked document.
 ///
 /// # Errors
-/// [`Problems`] with all that cannot be compiled.
+/// [`Problems`] of all parts that do not compile.
 pub(crate) fn compile(document: &Document, code: &CodeParts) -> Result<Compiled, Problems> {
     let mut problems = Problems::default();
     let compiled = Compiler::new(document, code).compile(&mut problems);
@@ -52,21 +48,18 @@ pub(crate) fn compile(document: &Document, code: &CodeParts) -> Result<Compiled,
 }
 
 impl Compiled {
-    /// Returns what the policy does with a request.
     pub(crate) fn explain(&self, head: &RequestHead<'_>) -> Explained {
         self.explainer
             .get_or_init(|| self.policy.explainer())
             .explain(head)
     }
 
-    /// Returns the tier of a request.
     pub(crate) fn tier(&self, head: &RequestHead<'_>) -> Option<Name> {
         self.index.tiers.of(head).tier
     }
 }
 
 impl Index {
-    /// Adds the limits of a request, each with the quota that its tier or its key has instead.
     fn choose(&self, head: &RequestHead<'_>, chosen: &mut Chosen<'_>) {
         let granted = self.tiers.of(head);
         let mut add = |limit: u32| {
@@ -85,13 +78,11 @@ impl Index {
             .find(head, |(first, end)| (*first..*end).for_each(&mut add));
     }
 
-    /// Returns the quota that a client has instead of a limit's own, as far as its key alone says.
     fn quota_of(&self, limit: u32, key: &Key<'_>) -> Option<Quota> {
         self.tiers.of_key(key).quota(limit).flatten()
     }
 }
 
-/// The parts of a document that the others refer to.
 struct Compiler<'a> {
     document: &'a Document,
     code: &'a CodeParts,
@@ -170,7 +161,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// Makes the policy of these limits, of which the index chooses.
+    /// Creates the policy of these limits. The index chooses among them.
     fn policy(
         &self,
         limits: Vec<(Limit, Place)>,
@@ -212,7 +203,7 @@ impl<'a> Compiler<'a> {
         ) {
             Ok(policy) => Some(policy),
             Err(_) => {
-                // Added one by one, to tell the places of all that are invalid.
+                // Adding limits separately finds the places of all invalid limits.
                 for (limit, place) in limits {
                     match policy.clone().try_limit(limit) {
                         Ok(added) => policy = added,
@@ -224,7 +215,6 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Adds the lists of requests that are not counted or blocked.
     fn with_lists(&self, mut policy: Policy) -> Policy {
         let document = self.document;
         let list = |matches: &[Match]| {

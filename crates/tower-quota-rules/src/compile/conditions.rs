@@ -1,4 +1,4 @@
-//! Conditions of single matches, without an index.
+//! Conditions of a match.
 
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use crate::code_parts::CodeParts;
 use crate::document::{Many, Match, PathMatch};
 use crate::text::KeyPattern;
 
-/// The parts of a document that conditions refer to.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) code: &'a CodeParts,
@@ -20,7 +19,6 @@ pub(crate) struct Context<'a> {
     pub(crate) default_key: &'a Arc<KeySource>,
 }
 
-/// Returns the condition of a match.
 pub(crate) fn condition(matching: &Match, context: Context<'_>) -> Box<dyn Condition> {
     let mut all: Vec<Box<dyn Condition>> = Vec::new();
     if let Some(methods) = &matching.method {
@@ -69,7 +67,6 @@ pub(crate) fn condition(matching: &Match, context: Context<'_>) -> Box<dyn Condi
     }
 }
 
-/// Returns the condition that one of these values matches.
 fn any_of<T>(
     values: &Option<Many<T>>,
     condition: impl Fn(&T) -> Box<dyn Condition>,
@@ -80,7 +77,6 @@ fn any_of<T>(
     }
 }
 
-/// Returns the source of a header's values.
 pub(crate) fn header_source(name: &str) -> KeySource {
     let mut source = KeySource::new();
     source.push(Arc::new(key::header(name)), true);
@@ -97,7 +93,6 @@ fn path_condition(path: &PathMatch) -> Box<dyn Condition> {
     }
 }
 
-/// Returns the condition that a key matches one of these patterns.
 fn matches_any(source: Arc<KeySource>, patterns: &[KeyPattern]) -> Box<dyn Condition> {
     let mut index = KeyPatterns::default();
     patterns.iter().for_each(|pattern| index.push(pattern));

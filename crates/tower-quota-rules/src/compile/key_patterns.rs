@@ -1,4 +1,4 @@
-//! The index of patterns of keys, in order.
+//! An ordered index of key patterns.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,20 +6,19 @@ use foldhash::quality::RandomState;
 
 use crate::text::KeyPattern;
 
-/// Patterns by their literal beginnings. A look-up takes one hash for each length of a beginning.
+/// Patterns by their literal prefix. A look-up needs a hash for every length of a prefix.
 #[derive(Debug, Default)]
 pub(crate) struct KeyPatterns {
     patterns: Vec<KeyPattern>,
-    /// The positions of the patterns with this beginning.
+    /// The positions of the patterns with a prefix.
     positions: HashMap<Vec<u8>, Vec<usize>, RandomState>,
     lengths: BTreeSet<usize>,
 }
 
 impl KeyPatterns {
-    /// The most patterns with the same beginning that another pattern is compared with.
+    /// The most compared patterns with the same prefix.
     const MOST_COMPARED: usize = 100;
 
-    /// Adds a pattern behind all others.
     pub(crate) fn push(&mut self, pattern: &KeyPattern) {
         let (prefix, _) = pattern.literal_prefix();
         self.lengths.insert(prefix.len());
@@ -28,7 +27,6 @@ impl KeyPatterns {
         self.patterns.push(pattern.clone());
     }
 
-    /// Returns the position of the first pattern that matches a key.
     pub(crate) fn first(&self, key: &[u8]) -> Option<usize> {
         let matches = |at: &&usize| self.patterns[**at].matches(key);
         let first_of_each = self
@@ -37,7 +35,7 @@ impl KeyPatterns {
         first_of_each.min().copied()
     }
 
-    /// Returns a pattern that matches every key of another one, if one is found quickly.
+    /// Returns a pattern that matches every key of `other`, if it is found quickly.
     pub(crate) fn covering(&self, other: &KeyPattern) -> Option<&KeyPattern> {
         let (prefix, _) = other.literal_prefix();
         let few = self
@@ -47,7 +45,6 @@ impl KeyPatterns {
         patterns.find(|pattern| pattern.covers(other))
     }
 
-    /// Returns the positions of the patterns whose literal beginning is that of a text.
     fn candidates(&self, text: &[u8]) -> impl Iterator<Item = &Vec<usize>> {
         let lengths = self.lengths.range(..=text.len());
         lengths.filter_map(|length| self.positions.get(&text[..*length]))

@@ -1,11 +1,11 @@
-//! Keys that patterns are compared with.
+//! The keys that patterns are compared with.
 
 use std::sync::Arc;
 
 use tower_quota::key::KeyExtractor;
 use tower_quota::{Key, Name, RequestHead};
 
-/// The extractors of a key, of which the first that is there counts.
+/// The extractors of a key. The first available key counts.
 #[derive(Clone, Debug)]
 pub(crate) struct KeySource {
     parts: Vec<KeyPart>,
@@ -14,7 +14,8 @@ pub(crate) struct KeySource {
 #[derive(Clone, Debug)]
 struct KeyPart {
     extractor: Arc<dyn KeyExtractor>,
-    /// True if keys are texts, which patterns can match. Addresses and several keys together are not.
+    /// True if the keys are texts, so that patterns can match them. Addresses and combined keys are
+    /// not.
     is_text: bool,
 }
 
@@ -23,15 +24,14 @@ impl KeySource {
         Self { parts: Vec::new() }
     }
 
-    /// Adds the extractor that counts where those before it find no key.
     pub(crate) fn push(&mut self, extractor: Arc<dyn KeyExtractor>, is_text: bool) {
         self.parts.push(KeyPart { extractor, is_text });
     }
 
     /// Visits the texts of a request that patterns are compared with.
     ///
-    /// In doubt they are all that it sends, and otherwise the one that counts: a block must not be evaded by a second
-    /// value, and an exemption not be gained by one.
+    /// A block compares all sent texts, so a second value cannot evade it. An exemption compares
+    /// only the counted text, so a second value cannot obtain it.
     pub(crate) fn each_text(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {
         if head.holds_in_doubt() {
             let texts = self.parts.iter().filter(|part| part.is_text);
@@ -50,7 +50,6 @@ impl KeySource {
         }
     }
 
-    /// Returns the key that counts, with the position of its part.
     pub(crate) fn find<'r>(&self, head: &RequestHead<'r>) -> Option<(usize, Key<'r>)> {
         self.parts
             .iter()
@@ -58,21 +57,19 @@ impl KeySource {
             .find_map(|(position, part)| Some((position, part.extractor.extract(head)?)))
     }
 
-    /// Returns the position of the part that makes keys of this scope.
     pub(crate) fn part_of(&self, scope: Name) -> Option<usize> {
         self.parts
             .iter()
             .position(|part| part.extractor.scope() == scope)
     }
 
-    /// Returns whether the keys of a part are texts.
     pub(crate) fn is_text(&self, part: usize) -> bool {
         self.parts.get(part).is_some_and(|part| part.is_text)
     }
 
-    /// Returns the key that an operator writes as this text: an address, if the keys can be addresses, or the text.
+    /// Parses an operator's text as an address, if keys can be addresses, or as a text.
     ///
-    /// With it comes the position of the part that finds it; `None` for a text, which any part may find.
+    /// Returns the key, and the position of its part unless the text belongs to any part.
     pub(crate) fn parse(&self, text: &str) -> Option<(Option<usize>, Key<'static>)> {
         let others = self
             .parts

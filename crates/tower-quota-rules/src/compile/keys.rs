@@ -1,5 +1,3 @@
-//! Extractors of the keys that a document names.
-
 use std::sync::Arc;
 
 use tower_quota::key::{self, ClientIp, KeyExtractor, Proxies, Source};
@@ -9,7 +7,6 @@ use crate::code_parts::CodeParts;
 use crate::document::{ClientIpRule, KeyRule};
 use crate::text::KeyText;
 
-/// Makes extractors of the keys of a document.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<'a> {
     pub(crate) client_ip: &'a ClientIp,
@@ -18,7 +15,6 @@ pub(crate) struct Keys<'a> {
 
 type Extractor = Arc<dyn KeyExtractor>;
 
-/// Returns the extractor of the key `client_ip`.
 pub(crate) fn client_ip(rule: &ClientIpRule) -> ClientIp {
     let mut client_ip = key::client_ip();
     let proxies = match rule.hops {
@@ -45,7 +41,6 @@ fn with_prefixes(mut client_ip: ClientIp, v4: Option<u8>, v6: Option<u8>) -> Cli
 }
 
 impl Keys<'_> {
-    /// Returns the extractor of a key.
     pub(crate) fn extractor(&self, rule: &KeyRule) -> Extractor {
         let parts = |keys: &[KeyRule]| -> Vec<Extractor> {
             keys.iter().map(|key| self.extractor(key)).collect()
@@ -60,7 +55,6 @@ impl Keys<'_> {
         }
     }
 
-    /// Returns the source of a key for patterns, tiers and overrides.
     pub(crate) fn source(&self, rule: &KeyRule) -> KeySource {
         let mut source = KeySource::new();
         self.add_to(&mut source, rule);
@@ -72,7 +66,7 @@ impl Keys<'_> {
             return keys.iter().for_each(|key| self.add_to(source, key));
         }
         let extractor = self.extractor(rule);
-        // Neither several keys together nor an address is read from a word.
+        // Combined keys and addresses cannot be parsed from a word.
         let is_text = matches!(rule, KeyRule::One(_)) && extractor.parse("word").is_some();
         source.push(extractor, is_text);
     }
@@ -86,7 +80,7 @@ impl Keys<'_> {
             KeyText::Value(key) => Arc::new(key.clone()),
             KeyText::Code(name) => match self.code.keys.get(name.as_str()) {
                 Some(given) => Arc::new(key::named(text.to_string(), Arc::clone(given))),
-                // The check has refused documents with other names.
+                // The check has refused unknown names.
                 None => Arc::new(key::everyone()),
             },
         }

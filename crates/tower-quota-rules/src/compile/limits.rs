@@ -1,5 +1,3 @@
-//! Limits of a policy, made from those of a document.
-
 use std::sync::Arc;
 
 use tower_quota::settle::{
@@ -13,7 +11,6 @@ use super::keys::Keys;
 use crate::document::{Defaults, LimitRule, Many, Match};
 use crate::text::{AbandonedText, CostText, SettleText};
 
-/// Makes the limits of a document.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits<'a> {
     pub(crate) defaults: &'a Defaults,
@@ -22,7 +19,7 @@ pub(crate) struct Limits<'a> {
 }
 
 impl Limits<'_> {
-    /// Makes a limit. Its field `when` is left out where an index finds it by that.
+    /// Creates a limit. Omits `when` if an index finds the limit by it.
     pub(crate) fn limit(&self, rule: &LimitRule, is_found_by_when: bool) -> Limit {
         let key = rule.key.as_ref().unwrap_or(self.defaults.key());
         let mut limit = Limit::new(&rule.name, Quota::from(rule.quota));

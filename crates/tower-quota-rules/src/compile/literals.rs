@@ -1,8 +1,8 @@
-//! The segments that a path must have to match a pattern or an expression.
+//! Literal segments of paths, for the index.
 
 use crate::text::PathRegex;
 
-/// Returns the literal segments of a pattern, by position. Parameters have none.
+/// Returns the segments of a pattern. Parameters have no text.
 pub(super) fn segments_of_pattern(pattern: &str) -> Vec<Option<String>> {
     let literal = |segment: &str| {
         let text = segment.replace("{{", "\0").replace("}}", "\u{1}");
@@ -12,12 +12,12 @@ pub(super) fn segments_of_pattern(pattern: &str) -> Vec<Option<String>> {
     pattern.split('/').skip(1).map(literal).collect()
 }
 
-/// Returns the entire segments that all paths of an expression begin with.
+/// Returns the complete segments that all matches of an expression begin with.
 pub(super) fn segments_of_regex(expression: &PathRegex) -> Vec<Option<String>> {
     let beginning = expression.beginning();
     let segments = beginning.split('/').skip(1);
     let mut segments: Vec<Option<String>> = segments.map(|text| Some(text.into())).collect();
-    // The last one may go on.
+    // The last segment may continue.
     segments.pop();
     segments
 }

@@ -1,8 +1,8 @@
-//! The index of matches: which of many a request meets.
+//! The index of matches.
 //!
-//! Each match is listed under a feature that a request must have to meet it: the text of a segment of its path, a
-//! host, the beginning of a key, a network. The features of a request lead to candidates, and the conditions of a
-//! candidate decide. A match with several features is listed under the one that the fewest matches share.
+//! A match is listed under a feature that matching requests must have, such as a path segment, a
+//! host, the prefix of a key, or a network. The features of a request lead to candidates, and
+//! conditions decide. A match with several features is listed under its rarest feature.
 
 use core::fmt;
 use core::hash::BuildHasher;
@@ -21,12 +21,11 @@ use super::literals::{segments_of_pattern, segments_of_regex};
 use crate::document::{Many, Match, PathMatch};
 use crate::text::{KeyPattern, Network};
 
-/// Finds all matches that a request meets.
 pub(crate) struct Matches<T> {
     entries: Vec<Entry<T>>,
-    /// The entries without a feature, which every request is a candidate for.
+    /// The entries without a feature, candidates for every request.
     always: Vec<u32>,
-    /// The entries under the hash of their feature. Conditions decide, so that a collision does no harm.
+    /// The entries by the hash of a feature. Conditions decide, so collisions are harmless.
     listed: HashMap<u64, Vec<u32>, RandomState>,
     features: Features,
     client_ip: Arc<ClientIp>,
@@ -37,42 +36,37 @@ struct Entry<T> {
     holds: Box<dyn Condition>,
 }
 
-/// A property of a request.
 #[derive(Hash)]
 enum Feature<'a> {
     /// A segment of the path, by its position.
     Segment(usize, &'a [u8]),
     Route(&'a [u8]),
-    /// The end of a host: all of it, or from a dot on.
+    /// The end of a host, complete or from a dot.
     Host(&'a [u8]),
-    /// The beginning of a key, by the position of its source.
+    /// The prefix of a key, by the position of its source.
     Text(usize, &'a [u8]),
     Network(IpNet),
 }
 
-/// The features that matches use.
 #[derive(Default)]
 struct Features {
     hasher: RandomState,
     sources: Vec<Source>,
     lengths_of_hosts: BTreeSet<usize>,
     lengths_of_networks: BTreeSet<u8>,
-    /// The number of segments, from the first one on, that matches look at.
+    /// The number of leading segments used by matches.
     segments: usize,
     has_routes: bool,
 }
 
-/// The default key or a header.
 struct Source {
-    /// The name of the header.
     header: Option<Box<str>>,
     key: Arc<KeySource>,
-    /// The lengths of the beginnings that are listed.
+    /// The lengths of listed prefixes.
     lengths: BTreeSet<usize>,
 }
 
 impl<T> Matches<T> {
-    /// Makes the index of these matches, each with the value that it stands for.
     pub(crate) fn new<'m>(
         matches: impl IntoIterator<Item = (&'m Match, T)>,
         context: Context<'_>,
@@ -96,7 +90,8 @@ impl<T> Matches<T> {
             all.push(fields);
         }
         for (entry, fields) in (0..).zip(all) {
-            // The rarest feature of each value. `None` if a value has none, so that the field does not find the match.
+            // The rarest feature of every value. Without a feature for some value, the field cannot
+            // find the match.
             let rarest = |values: Vec<Vec<u64>>| -> Option<Vec<(usize, u64)>> {
                 let counted = |feature: u64| (shared[&feature], feature);
                 let rarest = values
@@ -120,7 +115,7 @@ impl<T> Matches<T> {
         index
     }
 
-    /// Visits the values of all matches that a request meets. One may be visited several times.
+    /// Visits the values of all matches of a request. May visit a value several times.
     pub(crate) fn find(&self, head: &RequestHead<'_>, mut visit: impl FnMut(&T)) {
         let mut examine = |entries: &[u32]| {
             for entry in entries {
@@ -142,7 +137,6 @@ impl<T> Matches<T> {
         }
     }
 
-    /// Returns whether a request meets any match.
     pub(crate) fn has(&self, head: &RequestHead<'_>) -> bool {
         let mut has = false;
         self.find(head, |_| has = true);
@@ -159,7 +153,7 @@ impl Features {
         self.hasher.hash_one(feature)
     }
 
-    /// Visits the hashes of a request's features: at least of those without which no condition holds.
+    /// Visits the hashes of a request's features, at least of all required features.
     fn each_of(&self, head: &RequestHead<'_>, client_ip: &ClientIp, visit: &mut dyn FnMut(u64)) {
         let in_doubt = head.holds_in_doubt();
         let mut each_segment = |path: &str| {
@@ -167,7 +161,7 @@ impl Features {
             segments
                 .for_each(|(at, text)| visit(self.hash(&Feature::Segment(at, text.as_bytes()))));
         };
-        // Calls of gRPC are compared with the present path alone.
+        // gRPC conditions compare only the present path.
         let present = head.uri().path();
         each_segment(present);
         head.path_matches(|path| {
@@ -215,7 +209,7 @@ impl Features {
         })
     }
 
-    /// Returns the features of a gRPC service or method, which is the beginning of a path.
+    /// Returns the features of a gRPC service or method, a prefix of the path.
     fn of_call(&mut self, name: &str) -> Vec<u64> {
         let parts = name.split('/').map(|part| Some(part.into()));
         self.of_segments(&parts.collect::<Vec<_>>())
@@ -244,7 +238,6 @@ impl Features {
         vec![self.hash(&Feature::Network(network))]
     }
 
-    /// Returns the literal beginning of a pattern, unless that is empty.
     fn of_text(
         &mut self,
         header: Option<&str>,
@@ -275,7 +268,6 @@ impl Features {
         vec![self.hash(&Feature::Text(at, &prefix))]
     }
 
-    /// Returns the features that each value of each field needs.
     fn of(&mut self, matching: &Match, context: Context<'_>) -> Vec<Vec<Vec<u64>>> {
         let mut fields = Vec::new();
         fields.extend(each(&matching.path, |path| self.of_path(path)));

@@ -1,14 +1,14 @@
-//! A document to a policy that finds a request's limits through an index.
+//! Compiles a document to a policy that finds limits through an index.
 //!
-//! | part | what it does |
+//! | part | contents |
 //! |---|---|
-//! | `keys`, `key_source` | extractors of keys; the keys that patterns, tiers and overrides are compared with |
+//! | `keys`, `key_source` | extractors of keys, and the keys compared with patterns |
 //! | `limits` | a limit with its options |
-//! | `conditions` | the condition of one match |
-//! | `matches`, `literals` | the index: which of many matches a request meets |
-//! | `key_patterns`, `networks` | the first of many patterns that matches a key; the networks that contain an address |
-//! | `tiers` | the tier of a request's key, and the quotas that it has instead |
-//! | `compiled` | the index, the tiers and the lists of a document, and the policy made of them |
+//! | `conditions` | the condition of a match |
+//! | `matches`, `literals` | the index of matches |
+//! | `key_patterns`, `networks` | indexes of key patterns and networks |
+//! | `tiers` | tiers and overrides |
+//! | `compiled` | the policy of a document |
 
 mod compiled;
 mod conditions;

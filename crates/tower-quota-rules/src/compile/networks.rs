@@ -1,5 +1,3 @@
-//! The index of networks.
-
 use core::net::{IpAddr, Ipv4Addr};
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,9 +7,7 @@ use tower_quota::when;
 
 use crate::text::Network;
 
-/// Values by network, as conditions and blocks look them up.
-///
-/// A look-up takes one hash for each length of a prefix.
+/// Values by network. A look-up needs a hash for every length of a prefix.
 #[derive(Debug)]
 pub struct Networks<T> {
     values: HashMap<IpNet, Vec<T>, RandomState>,
@@ -47,9 +43,9 @@ impl<T> Networks<T> {
 }
 
 impl Network {
-    /// Returns the network in the family in which clients' addresses are compared.
+    /// Returns the network as the layer compares addresses.
     ///
-    /// IPv6 addresses that stand for IPv4 become IPv4, as in conditions of the layer.
+    /// IPv4-mapped IPv6 networks become IPv4.
     #[must_use]
     pub fn to_net(&self) -> IpNet {
         let range = when::try_network_range(self.as_str()).ok();
@@ -57,7 +53,7 @@ impl Network {
             let mut networks = core::iter::successors(Some(IpNet::from(first)), IpNet::supernet);
             networks.find(|network| network.contains(&last))
         });
-        // Texts are valid networks.
+        // The text is always a valid network.
         network.unwrap_or(IpNet::from(IpAddr::V4(Ipv4Addr::BROADCAST)))
     }
 }

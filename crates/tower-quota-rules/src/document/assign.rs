@@ -1,17 +1,15 @@
-//! Assignment of keys to tiers.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Many;
 use crate::text::{KeyPattern, NameText};
 
-/// Assigns a tier to the keys that match one of these patterns.
+/// Assigns a tier to keys by patterns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AssignRule {
     /// The keys.
     pub key: Many<KeyPattern>,
-    /// Their tier.
+    /// The tier.
     pub tier: NameText,
 }

@@ -1,5 +1,3 @@
-//! Quotas of a tier or a single key.
-
 use core::fmt;
 use core::str::FromStr;
 use std::collections::{BTreeMap, btree_map};
@@ -11,12 +9,12 @@ use tower_quota::Quota;
 
 use crate::text::{NameText, QuotaText, TextError, written_as_text};
 
-/// The quota of a limit for a tier or a single key, or `unlimited`.
+/// The quota of a limit for a tier or an override, or `unlimited`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grant {
     /// The limit does not apply.
     Unlimited,
-    /// This quota instead of the limit's own.
+    /// Replaces the limit's own quota.
     Quota(QuotaText),
 }
 
@@ -57,12 +55,12 @@ written_as_text!(Grant, "a quota such as \"100/minute\", or \"unlimited\"", {
     "examples": ["1000/minute", "unlimited"]
 });
 
-/// Quotas by the name of the limit. Cheap to clone, and overrides that were read share equal ones.
+/// Quotas by the name of the limit. Clones are cheap, and equal overrides share memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Grants(Arc<BTreeMap<NameText, Grant>>);
 
 impl Grants {
-    /// Returns the quota of a limit, if one is given.
+    /// Returns the quota of a limit, if any.
     #[must_use]
     pub fn get(&self, limit: &str) -> Option<&Grant> {
         self.0.get(limit)
@@ -73,7 +71,7 @@ impl Grants {
         self.0.iter()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no quotas.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -1,27 +1,24 @@
-//! Keys: one, the first of several, or several together.
-
 use core::fmt;
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 
 use crate::text::KeyText;
 
-/// The counted key: one, a list of which the first that is there counts, or several keys together.
+/// The counted key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyRule {
-    /// `client_ip`: one key.
+    /// A single key, such as `client_ip`.
     One(KeyText),
-    /// `[header x-api-key, client_ip]`: the first that is there.
+    /// The first available key of `[header x-api-key, client_ip]`.
     First(Vec<KeyRule>),
-    /// `{ all: [client_ip, method] }`: all together.
+    /// A combination such as `{ all: [client_ip, method] }`.
     All(Vec<KeyRule>),
 }
 
-/// The form of several keys together.
 #[derive(Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename = "key")]
 struct Together<K> {
@@ -53,11 +50,8 @@ impl<'de> Deserialize<'de> for KeyRule {
                 text.parse().map(KeyRule::One).map_err(E::custom)
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<KeyRule, A::Error> {
-                let mut keys = Vec::new();
-                while let Some(key) = list.next_element()? {
-                    keys.push(key);
-                }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<KeyRule, A::Error> {
+                let keys = Vec::deserialize(SeqAccessDeserializer::new(list))?;
                 if keys.is_empty() {
                     return Err(A::Error::custom(
                         "an empty list of keys counts no client: give a key, or \"none\" for one counter",

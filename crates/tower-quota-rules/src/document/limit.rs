@@ -1,18 +1,16 @@
-//! One limit.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{KeyRule, Many, Match, MissingRule, PenaltyRule, StoreFailureRule, is_unset};
 use crate::text::{AbandonedText, CostText, DurationText, NameText, QuotaText, SettleText};
 
-/// One limit. Its name and its quota are all that it needs.
+/// A limit. Only the name and the quota are required.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitRule {
-    /// The name, which clients see and counters are stored by.
+    /// The name, for clients and for stored counters.
     pub name: NameText,
-    /// The quota of each key.
+    /// The quota of every key.
     pub quota: QuotaText,
     /// The counted key. The default is the key of `defaults`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -20,52 +18,54 @@ pub struct LimitRule {
     /// The cost of a request. The default is 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<CostText>,
-    /// The unit that is counted, for clients. The default is requests.
+    /// The counted unit, for clients. The default is requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<NameText>,
-    /// The requests that it applies to: those that match one of these. The default is all.
+    /// The limit applies to matching requests. The default is all requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Many<Match>>,
-    /// The requests that it does not apply to: those that match one of these.
+    /// The limit does not apply to matching requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unless: Option<Many<Match>>,
-    /// The choice for requests without the key. The default is the choice of `defaults`, or to refuse.
+    /// The answer to requests without the key. The default is the choice of `defaults`, or to
+    /// refuse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<MissingRule>,
-    /// The longest wait of a request for its turn. The default is 30s for leaky buckets, and none for other quotas.
+    /// The longest wait of a request. The default is 30s for leaky buckets, and no wait for other
+    /// quotas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_wait: Option<DurationText>,
-    /// The most random time that is added to a wait.
+    /// The longest random time added to a wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_jitter: Option<DurationText>,
     /// Charges refused requests too.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub count_refusals: bool,
-    /// Decides each request by the store itself, and never from units taken in advance.
+    /// Decides every request in the store, without leased units.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub exact: bool,
-    /// Evaluates and reports the limit, and never enforces it: a dry run.
+    /// Evaluates and reports the limit without enforcing it.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub shadow: bool,
-    /// Grants as many units as are left, if that is less than the cost.
+    /// Grants the remaining units if the cost is higher.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub at_most: bool,
-    /// Blocks clients that keep asking while they are refused.
+    /// Blocks clients that repeat refused requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub penalty: Option<PenaltyRule>,
-    /// The rule by which the cost is corrected when the request is over.
+    /// Corrects the cost after the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<SettleText>,
     /// The final cost of a settled request without a response. The default is `keep`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_abandoned: Option<AbandonedText>,
-    /// The choice for requests while the store is unavailable. The default is that of `defaults`.
+    /// The answer while the store is unavailable. The default is the choice of `defaults`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_store_failure: Option<StoreFailureRule>,
 }
 
 impl LimitRule {
-    /// Makes a limit of this name and quota, and no options.
+    /// Creates a limit without options.
     #[must_use]
     pub const fn new(name: NameText, quota: QuotaText) -> Self {
         Self {

@@ -1,15 +1,13 @@
-//! One value or a list.
-
 use core::fmt;
 use core::marker::PhantomData;
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, StrDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 
-/// One value or a list of which one is enough. A list of one is printed as the value.
+/// A value or a list of values. A list with a single value prints as the value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Many<T>(pub Vec<T>);
 
@@ -51,11 +49,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Reader<T> {
         Ok(vec![T::deserialize(MapAccessDeserializer::new(map))?])
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
-        let mut all = Vec::new();
-        while let Some(one) = list.next_element()? {
-            all.push(one);
-        }
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<T>, A::Error> {
+        let all = Vec::deserialize(SeqAccessDeserializer::new(list))?;
         if all.is_empty() {
             return Err(A::Error::custom(
                 "an empty list matches no request: give a value, or leave the field out",

@@ -1,5 +1,3 @@
-//! Conditions on requests.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +6,8 @@ use crate::text::{
     GrpcMethod, GrpcService, HostPattern, KeyPattern, MethodText, NameText, Network,
 };
 
-/// Conditions on requests: all that are given must hold. Where a list is given, one of its values is enough.
+/// Conditions on a request. All given fields must match. In a list, a single matching value is
+/// enough.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Match {
@@ -21,10 +20,10 @@ pub struct Match {
     /// The path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Many<PathMatch>>,
-    /// The route that axum has matched.
+    /// The route matched by axum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route: Option<Many<Box<str>>>,
-    /// Headers by name, and patterns of their values. All of them must be there.
+    /// Patterns of values by header. All headers must match.
     #[serde(skip_serializing_if = "HeaderMatches::is_empty")]
     pub header: HeaderMatches,
     /// The key of `defaults`, as text.
@@ -42,16 +41,16 @@ pub struct Match {
     /// True for CORS preflight requests.
     #[serde(skip_serializing_if = "is_unset")]
     pub cors_preflight: bool,
-    /// A condition that code gives by this name.
+    /// A condition from your code, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Many<NameText>>,
-    /// Conditions of which none may hold.
+    /// Conditions that must not match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not: Option<Many<Match>>,
 }
 
 impl Match {
-    /// Returns whether nothing is given, so that it matches every request.
+    /// Returns whether all fields are empty, so that every request matches.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

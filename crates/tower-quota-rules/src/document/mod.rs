@@ -1,7 +1,7 @@
-//! The document: plain data, as it is written in YAML or JSON.
+//! The document as plain data.
 //!
-//! One type a file. Fields are public, so that code can build a document; texts are valid by construction, all else is
-//! checked by [`Rules::new`](crate::Rules::new).
+//! Fields are public for documents built in your code. Text types are always valid, and
+//! [`Rules::new`](crate::Rules::new) checks the rest.
 
 mod assign;
 mod client_ip;
@@ -37,7 +37,6 @@ pub use self::route::RouteRule;
 pub use self::sample::{Sample, SampleRequest};
 pub use self::tier::{OverrideRule, TierRule};
 
-/// Returns whether a flag is not set, so that it is not printed.
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes a reference"

@@ -1,5 +1,3 @@
-//! A pattern or an expression on paths.
-
 use core::fmt;
 use std::borrow::Cow;
 
@@ -13,13 +11,12 @@ use crate::text::{PathPattern, PathRegex};
 /// A pattern of paths, `/users/{id}`, or an expression, `{ regex: "^/v[12]/" }`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PathMatch {
-    /// A pattern, as axum's routes are written.
+    /// A pattern in the syntax of axum's routes.
     Pattern(PathPattern),
     /// A regular expression.
     Regex(PathRegex),
 }
 
-/// The form of an expression.
 #[derive(Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename = "path")]
 struct Expression<R> {

@@ -1,5 +1,3 @@
-//! Penalties for refused requests.
-
 use core::time::Duration;
 
 use schemars::JsonSchema;
@@ -8,37 +6,38 @@ use tower_quota::{ConfigError, Penalty};
 
 use crate::text::DurationText;
 
-/// A penalty for clients that keep asking while they are refused: a [`Penalty`].
+/// A penalty for clients that repeat refused requests, see [`Penalty`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PenaltyRule {
-    /// The refusals in a row that are free.
+    /// The number of free refusals in a row.
     #[schemars(range(min = 1))]
     pub after: u64,
-    /// The time that each further refusal adds to the block, and that it takes to forgive one. The default is 1m.
+    /// The time that every further refusal adds to the block. A refusal is forgiven after the same
+    /// time. The default is 1m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<DurationText>,
     /// The longest block. The default is 1h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<DurationText>,
-    /// Blocks a client that has reached the longest block elsewhere too, for that long. Live rules do so.
+    /// Blocks a client at the longest block elsewhere too, for the same time. Needs live rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<PenaltyBlock>,
 }
 
-/// The requests that are blocked for a client that keeps asking.
+/// The blocked requests of a penalised client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PenaltyBlock {
     /// All requests with the client's key.
     Everywhere,
-    /// All requests from the client's network, a /24 (IPv6: a /48). Clients whose key is no address are blocked
-    /// everywhere.
+    /// All requests from the client's network, a /24 (IPv6: a /48). Clients without an address are
+    /// blocked everywhere.
     Network,
 }
 
 impl PenaltyRule {
-    /// Returns the longest block, in full steps. Returns `None` if the numbers are invalid.
+    /// Returns the longest block, in full steps, if the numbers are valid.
     #[must_use]
     pub fn longest(self) -> Option<Duration> {
         let penalty = Penalty::try_from(self).ok()?;

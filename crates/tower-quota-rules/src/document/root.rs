@@ -1,5 +1,3 @@
-//! The root of a document.
-
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +8,7 @@ use super::{
 };
 use crate::text::NameText;
 
-/// The rules of a service: who may do how much.
+/// The rules of a service.
 ///
 /// ```
 /// use tower_quota_rules::{Format, Rules};
@@ -22,48 +20,48 @@ use crate::text::NameText;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Document {
-    /// The version of the format: 1.
+    /// The version of the format, 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1))]
     pub version: Option<u32>,
-    /// The choices of limits that have none of their own.
+    /// The defaults of limits.
     #[serde(skip_serializing_if = "Defaults::is_empty")]
     pub defaults: Defaults,
-    /// The way in which the key `client_ip` reads addresses.
+    /// How the key `client_ip` reads addresses.
     #[serde(skip_serializing_if = "ClientIpRule::is_empty")]
     pub client_ip: ClientIpRule,
-    /// The most instances of the service, among which limits that are counted locally are divided. The default is 1.
+    /// The most instances of the service, for dividing local limits. The default is 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub instances: Option<u32>,
-    /// The percentage of every quota that each region counts in its own store, for `Regional` stores.
+    /// The percentage of every quota in the store of a region, for `Regional` stores.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub regions: IndexMap<NameText, u32>,
     /// The limits of every request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitRule>,
-    /// Tiers by name: other quotas for the clients that are assigned to them.
+    /// Tiers by name, with the quotas of their clients.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub tiers: IndexMap<NameText, TierRule>,
-    /// The tiers of keys, by patterns. The first match wins.
+    /// Assigns tiers to keys by patterns. The first match wins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assign: Vec<AssignRule>,
     /// Tiers and quotas of single keys.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub overrides: IndexMap<Box<str>, OverrideRule>,
-    /// Limits of some requests, in addition.
+    /// Additional limits of some requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<RouteRule>,
     /// Requests that are not counted. Blocked clients stay blocked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skip: Vec<Match>,
-    /// Requests that are neither counted nor blocked.
+    /// Requests that are admitted without counting, even from blocked clients.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Match>,
     /// Requests that are blocked, unless they are allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub block: Vec<Match>,
-    /// True if the document may have no limit. Otherwise such a document is an error.
+    /// Permits a document without limits.
     #[serde(skip_serializing_if = "is_unset")]
     pub allow_empty: bool,
     /// Sample requests and their expected results.
@@ -78,7 +76,6 @@ impl Document {
         self.limits.iter().chain(of_routes)
     }
 
-    /// Returns the lists of matches with their fields.
     pub(crate) fn lists(&self) -> [(&'static str, &[Match]); 3] {
         [
             ("skip", &self.skip),

@@ -1,11 +1,9 @@
-//! Limits of some requests.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LimitRule, Match};
 
-/// Limits of the requests that match, in addition to those of every request.
+/// Additional limits of matching requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouteRule {

@@ -1,5 +1,3 @@
-//! Sample requests.
-
 use core::net::IpAddr;
 
 use indexmap::IndexMap;
@@ -15,11 +13,11 @@ use crate::text::{HeaderText, MethodText};
 pub struct Sample {
     /// The request.
     pub request: SampleRequest,
-    /// The expected result. A field that is not given is not compared.
+    /// The expected result. Omitted fields are not compared.
     pub expect: Expected,
 }
 
-/// A request of a test.
+/// A sample request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SampleRequest {
@@ -38,10 +36,10 @@ pub struct SampleRequest {
     /// The address of the peer. The default is `192.0.2.1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// The route that axum has matched. The default is the route of the document that matches the path.
+    /// The route matched by axum. The default is the matching route of the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route: Option<Box<str>>,
-    /// The keys that code gives, by their names in the document, such as `code tenant`.
+    /// The keys from your code, by their names in the document, such as `code tenant`.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub keys: IndexMap<String, String>,
 }

@@ -1,16 +1,14 @@
-//! Tiers and overrides of single keys.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Grants;
 use crate::text::NameText;
 
-/// A tier: quotas for the clients that are assigned to it.
+/// A tier, with the quotas of its clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TierRule {
-    /// The tier whose quotas hold where this one gives none.
+    /// The tier with the quotas that this tier omits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extends: Option<NameText>,
     /// The quotas by the names of limits.
@@ -18,11 +16,11 @@ pub struct TierRule {
     pub limits: Grants,
 }
 
-/// The tier and quotas of a single key. Its quotas win over those of its tier.
+/// The tier and quotas of a key. The quotas take precedence over the tier.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OverrideRule {
-    /// The tier of the key, instead of the assigned one.
+    /// The tier of the key, instead of the assigned tier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<NameText>,
     /// The quotas by the names of limits.

@@ -1,5 +1,3 @@
-//! Explanations of what rules do with a request.
-
 use serde::Serialize;
 use tower_quota::{
     Key, Name, Quota, Reason, RequestHead,
@@ -11,7 +9,7 @@ use crate::document::OutcomeText;
 use crate::rules::Rules;
 use crate::text::QuotaText;
 
-/// The explanation of what rules do with a request, before anything is counted.
+/// The effect of rules on a request, before other requests are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
@@ -21,12 +19,12 @@ pub struct Explanation {
     /// The tier of the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
-    /// The scope of the key that a limit requires and the request lacks: it is refused.
+    /// The scope of a missing key, if the request is refused without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_key: Option<String>,
-    /// The limits that decide.
+    /// The deciding limits.
     pub limits: Vec<LimitExplanation>,
-    /// Everything that the request leaves open, such as a key that code gives.
+    /// Unknown inputs, such as a key from your code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
@@ -38,21 +36,21 @@ pub struct Explanation {
 pub struct LimitExplanation {
     /// The limit's name.
     pub name: String,
-    /// The quota by which the request is counted.
+    /// The quota of the request's client.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub quota: QuotaText,
     /// The scope of the key.
     pub scope: String,
-    /// The key: 8 bytes of a hash that no other process makes, or the key itself if that was asked for.
+    /// The key, or 8 bytes of a hash that differs between processes.
     pub key: String,
     /// The cost in units.
     pub cost: u64,
-    /// True if the limit is evaluated and never enforced.
+    /// True if the limit is evaluated without enforcing it.
     pub shadow: bool,
 }
 
 impl Rules {
-    /// Returns what these rules do with a request, with hashed keys. Nothing is counted.
+    /// Returns the effect of these rules on a request, with hashed keys. Counts no request.
     ///
     /// ```
     /// use http::Request;
@@ -71,15 +69,16 @@ impl Rules {
         self.explain_as(head, self.explained(head), &hashed)
     }
 
-    /// Does what [`explain`](Self::explain) does, with the keys themselves: they may be secrets.
+    /// Explains like [`explain`](Self::explain), with readable keys, which may be secrets.
     #[must_use]
     pub fn explain_with_keys(&self, head: &RequestHead<'_>) -> Explanation {
         self.explain_as(head, self.explained(head), &readable_key)
     }
 
-    /// Returns what a running layer with these rules does with a request.
+    /// Returns the effect of a running layer with these rules on a request.
     ///
-    /// It is what its handle [explains](tower_quota::RateLimitHandle::explain), with keys as `show` writes them.
+    /// Pass the [explanation](tower_quota::RateLimitHandle::explain) of its handle. `show` returns
+    /// the text of a key.
     #[must_use]
     pub fn explain_as(
         &self,

@@ -1,6 +1,5 @@
-//! Explanations of what rules do with a request, and the document's own tests.
-//!
-//! A request goes through the same policy and the same index as behind a layer: there is no second evaluation.
+//! Explains the effect of rules on a request, and runs a document's tests. Uses the policy of the
+//! layer.
 
 mod explanation;
 mod report;

@@ -1,5 +1,3 @@
-//! The document's own tests.
-
 use core::fmt;
 use core::time::Duration;
 
@@ -11,16 +9,16 @@ use crate::document::{Document, Expected, Grant, OutcomeText, Sample};
 use crate::rules::Rules;
 use crate::text::QuotaText;
 
-/// The results of a document's own tests.
+/// The results of a document's tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct TestReport {
-    /// The number of tests that passed.
+    /// The number of passed tests.
     pub passed: usize,
-    /// The first tests that failed, at most [`TestReport::MAX_FAILURES`].
+    /// The first failed tests, at most [`TestReport::MAX_FAILURES`].
     pub failures: Vec<TestFailure>,
-    /// The number of failed tests that are not listed.
+    /// The number of further failed tests.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: usize,
 }
@@ -33,19 +31,19 @@ const fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// A test that failed.
+/// A failed test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct TestFailure {
     /// The position of the test in the document, from 0.
     pub test: usize,
-    /// The differences between what was expected and what came of the request.
+    /// The differences between the expected and the actual result.
     pub differences: Vec<String>,
 }
 
 impl Rules {
-    /// Runs the document's own tests: each request with what is expected of it.
+    /// Runs the document's tests.
     ///
     /// ```
     /// use tower_quota_rules::{Format, Rules};
@@ -92,17 +90,16 @@ impl Rules {
 }
 
 impl TestReport {
-    /// The most failures that are listed.
+    /// The most listed failures.
     pub const MAX_FAILURES: usize = 100;
 
-    /// Returns whether no test failed.
+    /// Returns whether all tests passed.
     #[must_use]
     pub const fn is_passed(&self) -> bool {
         self.failures.is_empty()
     }
 }
 
-/// Returns what differs between what was expected and what came of a request.
 fn compare(document: &Document, expected: &Expected, found: &Explanation) -> Vec<String> {
     let mut differences = Vec::new();
     if let Some(outcome) = expected.outcome.filter(|outcome| *outcome != found.outcome) {
@@ -171,9 +168,9 @@ fn compare(document: &Document, expected: &Expected, found: &Explanation) -> Vec
     differences
 }
 
-/// Returns whether a limit with an expected quota counts by the one that was found.
+/// Returns whether the expected quota is the quota found.
 ///
-/// The queue of a leaky bucket is as long as the limit's longest wait, if the quota does not say otherwise.
+/// Without a queue in the quota, a leaky bucket queues for the limit's longest wait.
 fn is_quota(document: &Document, name: &str, expected: QuotaText, found: QuotaText) -> bool {
     let longest = document
         .all_limits()
@@ -193,7 +190,6 @@ const fn word(outcome: OutcomeText) -> &'static str {
 }
 
 impl fmt::Display for TestReport {
-    /// Writes each failure on a line of its own, and how many tests passed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for failure in &self.failures {
             writeln!(

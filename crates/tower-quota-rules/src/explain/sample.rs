@@ -1,5 +1,3 @@
-//! Requests made of samples.
-
 use core::net::{IpAddr, Ipv4Addr};
 
 use http::Request;
@@ -12,14 +10,14 @@ use crate::document::SampleRequest;
 use crate::document::{Document, Match};
 use crate::rules::Rules;
 
-/// The address of the peer of samples that give none, from the block for documentation (RFC 5737).
+/// The default address of a peer, from the block for documentation (RFC 5737).
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
 impl Rules {
-    /// Returns a sample as a request without a body, to explain by these rules.
+    /// Returns a sample as a request without a body, for explanations.
     ///
     /// # Errors
-    /// The error of a path or a value that no request can have.
+    /// The error of an invalid path or value.
     pub fn request(&self, sample: &SampleRequest) -> Result<Request<()>, http::Error> {
         let mut request = Request::builder();
         if let Some(method) = &sample.method {
@@ -57,7 +55,6 @@ impl Rules {
     }
 }
 
-/// Returns the routes of axum that a document matches.
 #[cfg(feature = "axum")]
 fn routes(document: &Document) -> Vec<&str> {
     let of_routes = document.routes.iter().flat_map(|route| &route.limits);

@@ -1,21 +1,19 @@
-//! Keys as operators see them.
-
 use core::hash::BuildHasher;
 use std::hash::RandomState;
 use std::sync::OnceLock;
 
 use tower_quota::Key;
 
-/// Returns 8 bytes of a keyed hash in hexadecimal digits. The hash key is drawn once for each process.
+/// Returns 8 bytes of a keyed hash in hexadecimal digits, with a random key per process.
 pub(super) fn hashed(key: &Key<'_>) -> String {
     static SEED: OnceLock<[u8; 16]> = OnceLock::new();
-    // The standard library's hashes have keys from the system's random numbers.
+    // The standard library seeds its hashes from the system's random numbers.
     let random = || u128::from(RandomState::new().hash_one(0));
     let digest = key.digest(SEED.get_or_init(|| (random() << 64 | random()).to_be_bytes()));
     format!("{:016x}", digest >> 64)
 }
 
-/// Returns a key as its text, or its address; other bytes in hexadecimal digits.
+/// Returns a key as its text or address, and other bytes in hexadecimal digits.
 #[must_use]
 pub fn readable_key(key: &Key<'_>) -> String {
     let bytes = key.as_bytes();

@@ -1,4 +1,4 @@
-//! Problems of a document: what is wrong, where, and how to fix it.
+//! Problems of a document, with their places and fixes.
 
 mod nearest;
 mod one;

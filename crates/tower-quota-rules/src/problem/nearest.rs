@@ -1,11 +1,9 @@
-//! Suggestions for names that are not known.
-
-/// Returns the known name that an unknown one is most likely to mean, if one is near enough.
+/// Returns the known name nearest to an unknown name, if it is near enough.
 pub(crate) fn nearest<'a>(
     unknown: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // Longer texts are no names, and would take time that grows with the product of both lengths.
+    // A longer text is no name, and the time grows with the product of both lengths.
     if unknown.len() > 64 {
         return None;
     }

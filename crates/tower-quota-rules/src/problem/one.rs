@@ -1,50 +1,49 @@
-//! One problem.
-
 use core::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::place::Place;
 
-/// Something wrong in a document, with its place and how to fix it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A problem of a document, with its place and its fix.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(as = RulesProblem))]
 #[non_exhaustive]
 pub struct Problem {
-    /// The severity: an error, or a warning.
+    /// The severity.
     pub severity: Severity,
-    /// The place in the document, such as `routes[3].limits[0].quota`. Empty for the entire document.
+    /// The place in the document, such as `routes[3].limits[0].quota`. Empty for the entire
+    /// document.
     pub path: String,
-    /// The line in the text, from 1. `None` if the document was built in code.
+    /// The line in the text, from 1. Absent if your code has built the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// The column in the line, in characters from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// The error. It names the value.
+    /// The error, with the value.
     pub message: String,
-    /// The way to fix it.
+    /// The fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// The place in the document that was read, which may lack what could not be read.
+    /// The place in the document as read, without unreadable parts.
     #[serde(skip)]
     pub(crate) place: Place,
 }
 
 /// The severity of a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// The document cannot be used.
+    /// The document is unusable.
     Error,
-    /// The document can be used, and does not do what it seems to say.
+    /// The document is usable, but a part has no effect.
     Warning,
 }
 
 impl Problem {
-    /// Makes a problem of a text that says what is wrong and, after its last colon, how to fix it.
+    /// Creates a problem from a text with the error, a colon, and the fix.
     pub(crate) fn new(severity: Severity, place: Place, text: impl fmt::Display) -> Self {
         let text = text.to_string();
         let (message, help) = match text.rsplit_once(": ") {
@@ -62,12 +61,10 @@ impl Problem {
         }
     }
 
-    /// Makes an error, see [`Problem::new`].
     pub(crate) fn error(place: Place, text: impl fmt::Display) -> Self {
         Self::new(Severity::Error, place, text)
     }
 
-    /// Sets the line and the column.
     pub(crate) fn in_line(self, (line, column): (u32, u32)) -> Self {
         Self {
             line: Some(line),
@@ -76,7 +73,6 @@ impl Problem {
         }
     }
 
-    /// Makes a warning, see [`Problem::new`].
     pub(crate) fn warning(place: Place, text: impl fmt::Display) -> Self {
         Self::new(Severity::Warning, place, text)
     }
@@ -92,7 +88,7 @@ impl fmt::Display for Severity {
 }
 
 impl fmt::Display for Problem {
-    /// Writes the problem in one line: `line 3, column 12: limits[0].quota: ...: ...`.
+    /// Writes the problem in a line: `line 3, column 12: limits[0].quota: ...: ...`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let (Some(line), Some(column)) = (self.line, self.column) {
             write!(f, "line {line}, column {column}: ")?;

@@ -1,25 +1,22 @@
-//! All problems of a document.
-
 use core::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::one::{Problem, Severity};
 use super::render;
 
-/// All problems of a document, in the order of its text.
-///
-/// At most [`Problems::MAX_LISTED`] are listed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+/// All problems of a document in the order of the text, at most [`Problems::MAX_LISTED`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problems {
     problems: Vec<Problem>,
-    /// The number of problems that are not listed.
+    /// The number of further problems.
+    #[serde(default)]
     more: usize,
 }
 
 impl Problems {
-    /// The most problems that are listed.
+    /// The most listed problems.
     pub const MAX_LISTED: usize = 100;
 
     /// Returns the listed problems.
@@ -27,19 +24,19 @@ impl Problems {
         self.problems.iter()
     }
 
-    /// Returns the number of problems that are not listed.
+    /// Returns the number of further problems.
     #[must_use]
     pub const fn more(&self) -> usize {
         self.more
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no problems.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.problems.is_empty()
     }
 
-    /// Returns whether the document cannot be used.
+    /// Returns whether the document is unusable.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.problems
@@ -47,9 +44,9 @@ impl Problems {
             .any(|problem| problem.severity == Severity::Error)
     }
 
-    /// Returns the text for people: each problem with its line of the document, and a mark below it.
+    /// Returns the problems for people, with a mark below the line of the document.
     ///
-    /// `source` is the text that was read, `name` that of its file.
+    /// `source` is the text of the document, `name` the name of its file.
     ///
     /// ```
     /// use tower_quota_rules::{Format, Rules};
@@ -63,9 +60,8 @@ impl Problems {
         render::render(&self.problems, self.more, source, name)
     }
 
-    /// Adds a problem.
     pub(crate) fn push(&mut self, problem: Problem) {
-        // An error is never left out for a warning.
+        // An error replaces a listed warning.
         if self.problems.len() < Self::MAX_LISTED {
             self.problems.push(problem);
             return;
@@ -81,12 +77,10 @@ impl Problems {
         }
     }
 
-    /// Counts problems that are not listed.
     pub(crate) const fn count(&mut self, more: usize) {
         self.more += more;
     }
 
-    /// Returns whether no further problem is listed.
     pub(crate) fn is_full(&self) -> bool {
         self.problems.len() >= Self::MAX_LISTED
             && self
@@ -95,7 +89,6 @@ impl Problems {
                 .all(|listed| listed.severity == Severity::Error)
     }
 
-    /// Sorts the problems by their places in the text.
     pub(crate) fn sort(&mut self) {
         self.problems
             .sort_by_key(|problem| (problem.line, problem.column));
@@ -118,7 +111,6 @@ impl<'a> IntoIterator for &'a Problems {
 impl core::error::Error for Problems {}
 
 impl fmt::Display for Problems {
-    /// Writes a line for each problem.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, problem) in self.problems.iter().enumerate() {
             let separator = if position == 0 { "" } else { "\n" };

@@ -1,15 +1,11 @@
-//! Problems as text for people, each with the line that it is in.
-
 use core::fmt::Write;
 
 use super::one::Problem;
 
-/// The most characters of a line that are shown on each side of the mark.
 const SHOWN: usize = 60;
 
-/// Returns all problems with excerpts of the source.
 pub(super) fn render(problems: &[Problem], more: usize, source: &str, name: &str) -> String {
-    // A byte order mark is not a part of the first line.
+    // A byte order mark does not belong to the first line.
     let lines: Vec<&str> = source
         .strip_prefix('\u{feff}')
         .unwrap_or(source)
@@ -67,11 +63,10 @@ fn write_problem(
     writeln!(out)
 }
 
-/// Text of a document on a terminal: control characters are escaped, since they could hide the text or change it.
+/// Escapes control characters, which could hide or change the text on a terminal.
 struct Shown<'a>(&'a str);
 
 impl Shown<'_> {
-    /// Returns the number of places that a character takes.
     fn width(character: char) -> usize {
         match character {
             '\t' => 4,
@@ -81,7 +76,7 @@ impl Shown<'_> {
     }
 }
 
-/// Returns whether a character shows nothing, or changes the direction of others.
+/// Returns whether a character is invisible, or changes the direction of text.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')

@@ -1,4 +1,4 @@
-//! Nodes as a format of serde.
+//! A serde deserializer over nodes.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,6 @@ use serde::forward_to_deserialize_any;
 use super::error::ReadError;
 use super::tree::{Kind, Tree};
 
-/// A node to read, without those that were left out.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'t> {
     pub(super) tree: &'t Tree,
@@ -53,7 +52,6 @@ impl<'t> Cursor<'t> {
         })
     }
 
-    /// Reads an integer up to this one.
     fn number(self, most: u64) -> Result<u64, ReadError> {
         let is_number = matches!(self.kind(), Kind::Number | Kind::Plain);
         let number = self
@@ -72,7 +70,7 @@ impl<'t> Cursor<'t> {
         match self.kind() {
             Kind::Null => Unexpected::Unit,
             Kind::Bool => Unexpected::Bool(self.text() == "true"),
-            // A number as it is written.
+            // Shows the number as written.
             Kind::Number => Unexpected::Other(self.text()),
             Kind::Text | Kind::Plain => Unexpected::Str(self.text()),
             Kind::List => Unexpected::Seq,
@@ -141,7 +139,7 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         }
     }
 
-    /// Reads a map. An empty value is an empty map, since all its lines may be comments.
+    /// Reads a map. An empty value is an empty map, since all of its lines may be comments.
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.kind() {
             Kind::Map | Kind::Null => self.map(visitor),
@@ -164,7 +162,7 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         }
     }
 
-    /// Reads a list. An empty value is an empty list, since all its lines may be comments.
+    /// Reads a list. An empty value is an empty list, since all of its lines may be comments.
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.kind() {
             Kind::List | Kind::Null => self.list(visitor),
@@ -186,7 +184,6 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
     }
 }
 
-/// The elements of a list.
 struct ListItems<'t, I> {
     cursor: Cursor<'t>,
     rest: I,
@@ -208,7 +205,6 @@ impl<'de, I: Iterator<Item = u32>> SeqAccess<'de> for ListItems<'_, I> {
     }
 }
 
-/// The entries of a map.
 struct Entries<'t, I> {
     cursor: Cursor<'t>,
     rest: I,

@@ -1,12 +1,9 @@
-//! The elements of a document, read one by one, and every error in them.
-
 use core::hash::Hash;
 use std::collections::{BTreeSet, HashSet};
 
 use indexmap::IndexMap;
 use serde::Deserialize;
-use serde::de::Error;
-use serde::de::value::StrDeserializer;
+use serde::de::value::{MapDeserializer, StrDeserializer};
 
 use super::cursor::Cursor;
 use super::error::ReadError;
@@ -15,42 +12,19 @@ use super::tree::{At, Kind, Tree};
 use crate::document::{Document, Grants, OverrideRule};
 use crate::problem::{Place, Problem, Problems};
 
-/// The most readings of a large element: each error leaves a node out, and reads it again.
+/// The most readings of a large element, since every error causes another reading.
 const MAX_READS_OF_LARGE: usize = 10;
 
-/// The nodes from which an element is large.
 const LARGE: u32 = 10_000;
 
-/// The names of a document's fields.
-const FIELDS: [&str; 15] = [
-    "version",
-    "defaults",
-    "client_ip",
-    "instances",
-    "regions",
-    "limits",
-    "tiers",
-    "assign",
-    "overrides",
-    "routes",
-    "skip",
-    "allow",
-    "block",
-    "allow_empty",
-    "tests",
-];
-
-/// Reads a tree, and collects every error.
 pub(super) struct Elements<'t> {
     pub(super) tree: &'t Tree,
     pub(super) source: &'t str,
-    /// The nodes that could not be read.
     pub(super) left_out: BTreeSet<u32>,
     pub(super) problems: Problems,
 }
 
 impl<'t> Elements<'t> {
-    /// Reads the document. What cannot be read is left out.
     pub(super) fn document(&mut self) -> Document {
         for (first, second) in self.tree.duplicates() {
             self.left_out.insert(second);
@@ -74,7 +48,7 @@ impl<'t> Elements<'t> {
             self.left_out.insert(0);
             return document;
         }
-        // Before they are compiled, which takes more time and memory than to read them.
+        // Compiling expressions takes more time and memory than reading them.
         if let Some((message, help)) = expressions::excess(self.tree) {
             self.report(0, message, Some(help.into()));
             self.left_out.insert(0);
@@ -107,8 +81,12 @@ impl<'t> Elements<'t> {
                 "allow_empty" => document.allow_empty = self.element(value).unwrap_or_default(),
                 "tests" => document.tests = self.list(value),
                 unknown => {
-                    let error = ReadError::unknown_field(unknown, &FIELDS).at(key);
-                    self.found(error, key);
+                    // The derived reader knows the names of the fields.
+                    let field = core::iter::once((unknown, ()));
+                    let fields = MapDeserializer::<_, ReadError>::new(field);
+                    if let Err(error) = Document::deserialize(fields) {
+                        self.found(error.at(key), key);
+                    }
                 }
             }
         }
@@ -168,7 +146,7 @@ impl<'t> Elements<'t> {
         read
     }
 
-    /// Reads an element until what is left of it has no error.
+    /// Reads an element, and leaves out parts until the rest has no error.
     fn element<T: for<'de> Deserialize<'de>>(&mut self, node: u32) -> Option<T> {
         let is_large = self.tree.end(node) - node > LARGE;
         let most = if is_large {
@@ -195,11 +173,10 @@ impl<'t> Elements<'t> {
         None
     }
 
-    /// Reports an error, leaves its node out and returns it.
     fn found(&mut self, error: ReadError, element: u32) -> u32 {
         let wrong = error.at(element).into_inner();
         let node = wrong.node.unwrap_or(element);
-        // What is missing from a list or a map of which something was left out is no further error.
+        // A missing part may be a left out part, so it is no further error.
         let in_it = node + 1..self.tree.end(node);
         if in_it.is_empty() || self.left_out.range(in_it).next().is_none() {
             self.report(node, wrong.message, wrong.help);
@@ -210,7 +187,7 @@ impl<'t> Elements<'t> {
 
     fn report(&mut self, node: u32, message: String, help: Option<String>) {
         if self.problems.is_full() {
-            // Finding its place takes time that grows with the text, and it is counted only.
+            // Finding the place takes time that grows with the text.
             return self.problems.count(1);
         }
         let mut problem = Problem::error(self.tree.place(node), "").in_line(self.position(node));
@@ -226,7 +203,6 @@ impl<'t> Elements<'t> {
     }
 }
 
-/// Returns an override that shares its quotas with an earlier one, if that has the same.
 fn shared(known: &mut HashSet<Grants>, mut single: OverrideRule) -> OverrideRule {
     match known.get(&single.limits) {
         Some(grants) => single.limits = grants.clone(),
@@ -237,7 +213,6 @@ fn shared(known: &mut HashSet<Grants>, mut single: OverrideRule) -> OverrideRule
     single
 }
 
-/// Makes the problem of a text that is not read at all.
 pub(super) fn too_long(length: usize, most: usize) -> Problem {
     let text = format_args!(
         "the document has {length} bytes, and at most {most} are read: split it, or allow more in code"

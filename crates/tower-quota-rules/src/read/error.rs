@@ -1,18 +1,15 @@
-//! Errors of reading a node.
-
 use core::fmt;
 
 use serde::de::{Expected, Unexpected};
 
 use crate::problem::nearest;
 
-/// The error of a node. Boxed, so that results are small.
+/// The error of a node, boxed for small results.
 #[derive(Debug)]
 pub(super) struct ReadError(Box<Wrong>);
 
 #[derive(Debug)]
 pub(super) struct Wrong {
-    /// The node, once it is known.
     pub(super) node: Option<u32>,
     pub(super) message: String,
     pub(super) help: Option<String>,
@@ -27,7 +24,6 @@ impl ReadError {
         }))
     }
 
-    /// Names the node, unless one in it is known.
     pub(super) fn at(mut self, node: u32) -> Self {
         self.0.node.get_or_insert(node);
         self
@@ -37,7 +33,6 @@ impl ReadError {
         *self.0
     }
 
-    /// Makes the error of a number that is out of range.
     pub(super) fn number(text: &str, most: u64) -> Self {
         Self::new(
             format!("{text} is not an integer from 0 to {most}"),
@@ -97,7 +92,6 @@ impl serde::de::Error for ReadError {
     }
 }
 
-/// Returns the error of a field or a choice that there is not, with the nearest one that there is.
 fn unknown(what: &str, name: &str, expected: &[&'static str]) -> ReadError {
     let help = match (nearest(name, expected.iter().copied()), expected) {
         (Some(near), _) => Some(format!("write {near:?}, if that is meant")),

@@ -1,24 +1,23 @@
-//! A bound on the regular expressions of a document, before they are compiled.
+//! Bounds the regular expressions of a document before they are compiled.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::tree::Tree;
 
-/// The most expressions.
 const MAX_EXPRESSIONS: usize = 10_000;
 
-/// The most parts of all expressions together. A part takes some hundred bytes, so they take less than 100 MB.
+/// The most parts of all expressions. A part takes some hundred bytes, so the total is below 100
+/// MB.
 const MAX_PARTS: u64 = 200_000;
 
-/// The most parts that one counts: a larger one is refused by itself, and compiled no further than that.
+/// The most counted parts of an expression. A larger expression is refused when it is compiled.
 const MOST_OF_ONE: u64 = 20_000;
 
-/// Returns the reason if a document has too many expressions, or too large ones.
 pub(super) fn excess(tree: &Tree) -> Option<(String, &'static str)> {
     let (mut count, mut parts) = (0, 0_u64);
     for text in tree.texts_of("regex") {
         count += 1;
-        // What cannot be parsed is not compiled either.
+        // An invalid expression is never compiled.
         parts = parts.saturating_add(
             regex_syntax::parse(text).map_or(1, |expression| size(&expression).min(MOST_OF_ONE)),
         );
@@ -38,7 +37,7 @@ pub(super) fn excess(tree: &Tree) -> Option<(String, &'static str)> {
     })
 }
 
-/// Returns the number of characters and ranges of an expression, with each repetition written out.
+/// Returns the number of characters and ranges of an expression, with expanded repetitions.
 fn size(expression: &Hir) -> u64 {
     match expression.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,

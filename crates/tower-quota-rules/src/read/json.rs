@@ -1,5 +1,3 @@
-//! JSON to a tree.
-
 use serde::de::IgnoredAny;
 
 use super::tree::{At, Exceeded, Kind, Tree, small};
@@ -7,7 +5,7 @@ use crate::problem::{Place, Problem};
 
 /// Reads JSON (RFC 8259).
 ///
-/// `serde_json` checks the grammar, but does not say where its values are. So a valid text is scanned for them.
+/// `serde_json` checks the grammar without positions, so a scan of the valid text finds the values.
 pub(super) fn read(text: &str) -> Result<Tree, Problem> {
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
     let bounded = |bound: Exceeded| bound.problem(text);
@@ -55,7 +53,6 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
     Ok(tree)
 }
 
-/// Returns the length of the string at the beginning of a valid text, with its quotes.
 fn string_length(text: &str) -> usize {
     let mut is_escaped = false;
     for (position, byte) in text.bytes().enumerate().skip(1) {

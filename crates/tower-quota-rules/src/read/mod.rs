@@ -1,16 +1,16 @@
-//! Text to a document.
+//! Reads a document from text.
 //!
-//! 1. A parser of the format builds a [`Tree`]: the nodes of the text with their places, within bounds.
-//! 2. [`elements`] reads each element of a list by serde. An error names its node: the node is left out, and the element
-//!    is read again. So every error is found.
+//! 1. A parser builds a bounded [`Tree`] of nodes with their positions.
+//! 2. [`elements`] reads the elements of every list by serde. After an error, the element is read
+//!    again without the faulty node, so every error is found.
 //!
 //! | bound | |
 //! |---|---|
 //! | bytes | given by the caller |
 //! | nesting | 32 |
 //! | nodes | 32 million |
-//! | regular expressions | 10,000, and 200,000 characters and ranges of all together, with repetitions written out |
-//! | anchors, aliases and tags of YAML | none |
+//! | regular expressions | 10,000, with 200,000 characters and ranges after expanding repetitions |
+//! | YAML anchors, aliases and tags | refused |
 
 mod cursor;
 mod elements;

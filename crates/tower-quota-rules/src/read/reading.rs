@@ -1,5 +1,3 @@
-//! Reading of a text, and places in it.
-
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
@@ -12,7 +10,6 @@ use crate::document::Document;
 use crate::format::Format;
 use crate::problem::{Place, Problem, Problems, Step};
 
-/// The places of a document in its text, and the problems of reading it.
 #[derive(Debug, Default)]
 pub(crate) struct Reading<'s> {
     tree: Option<Tree>,
@@ -21,7 +18,7 @@ pub(crate) struct Reading<'s> {
     problems: Problems,
 }
 
-/// Reads a text. What cannot be read is left out of the document.
+/// Reads a text. The document lacks unreadable parts.
 pub(crate) fn read(source: &str, format: Format, max_bytes: usize) -> (Document, Reading<'_>) {
     let failed = |found: Problem| {
         let mut problems = Problems::default();
@@ -35,7 +32,7 @@ pub(crate) fn read(source: &str, format: Format, max_bytes: usize) -> (Document,
             },
         )
     };
-    // Nodes count bytes in 32 bits.
+    // Nodes store positions in 32 bits.
     let most = max_bytes.min(u32::MAX as usize);
     if source.len() > most {
         return failed(too_long(source.len(), most));
@@ -72,7 +69,6 @@ pub(crate) fn read(source: &str, format: Format, max_bytes: usize) -> (Document,
     )
 }
 
-/// Returns whether a text begins as TOML does: with a table or an assignment, which no rules in YAML begin with.
 fn is_toml(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
@@ -89,12 +85,11 @@ impl Reading<'_> {
         &self.problems
     }
 
-    /// Returns whether the text has the form of a document, so that it can be checked further.
     pub(crate) const fn has_document(&self) -> bool {
         self.tree.is_some()
     }
 
-    /// Returns the names of limits and tiers that the text gives, also those of what could not be read.
+    /// Returns the names of limits and tiers, even of unreadable parts.
     pub(crate) fn known_names(&self) -> KnownNames {
         let mut names = KnownNames::default();
         let Some(tree) = self.tree_with_gaps() else {
@@ -114,7 +109,8 @@ impl Reading<'_> {
         names
     }
 
-    /// Reports the names that several limits have, if something was left out: a check does not see all limits then.
+    /// Reports repeated names of limits after unreadable parts, since the check does not see all
+    /// limits.
     pub(crate) fn repeated_limits(&self, problems: &mut Problems) {
         let Some(tree) = self.tree_with_gaps() else {
             return;
@@ -125,7 +121,7 @@ impl Reading<'_> {
                 Entry::Vacant(entry) => {
                     entry.insert(limit);
                 }
-                // Finding its place takes time that grows with the text.
+                // Finding the place takes time that grows with the text.
                 Entry::Occupied(_) if problems.is_full() => problems.count(1),
                 Entry::Occupied(entry) => {
                     let mut problem =
@@ -137,14 +133,14 @@ impl Reading<'_> {
         }
     }
 
-    /// Returns the tree of a text of which something could not be read.
     fn tree_with_gaps(&self) -> Option<&Tree> {
         self.tree.as_ref().filter(|_| !self.left_out.is_empty())
     }
 
-    /// Sets the line, the column and the path of a problem that was found in the document.
+    /// Sets the line, the column and the path of a problem.
     ///
-    /// Returns false if it is in an element of which something could not be read: it may follow from that.
+    /// Returns false if the problem is in an element with unreadable parts, since they may be its
+    /// cause.
     pub(crate) fn locate(&self, problem: &mut Problem) -> bool {
         let Some(tree) = &self.tree else { return true };
         let mut node = 0;
@@ -154,7 +150,7 @@ impl Reading<'_> {
                 Step::Index(index) => tree.elements(node).filter(kept).nth(*index),
                 Step::Field(name) => tree.value(node, name),
             };
-            // A value that stands where a list may stand is its only element.
+            // A single value may replace a list.
             let Some(child) = child.or((*step == Step::Index(0)).then_some(node)) else {
                 break;
             };
@@ -165,7 +161,7 @@ impl Reading<'_> {
             }
         }
         let place = tree.place(node);
-        // The place of a field that is not given is that of the map that could give it.
+        // A missing field has the place of its map.
         problem.path = place.to_string();
         self.set_position(tree, node, problem);
         true
@@ -185,7 +181,6 @@ impl Reading<'_> {
     }
 }
 
-/// Returns the limits that have names, those of every request first: the node of each, and that of its name.
 fn named_limits(tree: &Tree) -> impl Iterator<Item = (u32, u32)> {
     let routes = tree
         .value(0, "routes")

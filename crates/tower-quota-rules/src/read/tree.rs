@@ -1,26 +1,21 @@
-//! The nodes of a text, with their places.
-
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::problem::{Place, Problem, Step};
 
-/// The deepest nesting.
 pub(super) const MAX_NESTING: usize = 32;
 
-/// The most nodes.
 const MAX_NODES: usize = 32_000_000;
 
-/// The most duplicates that are reported.
 const MAX_DUPLICATES: usize = 1_001;
 
-/// The nodes of a text in one list: each before what is in it. A map has keys and values in turn.
+/// The nodes of a text in a list, parents before children. A map alternates keys and values.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
     /// The texts of all scalars.
     texts: String,
-    /// The nodes that are open while the tree is built.
+    /// The open nodes during building.
     open: Vec<u32>,
 }
 
@@ -28,26 +23,23 @@ pub(super) struct Tree {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     pub(super) kind: Kind,
-    /// The place in the source.
     pub(super) at: At,
-    /// The number of the first node after those in it.
+    /// The number of the first node after its children.
     end: u32,
-    /// The beginning of its text.
+    /// The start of its text.
     start: u32,
-    /// The bytes of its text.
     length: u32,
 }
 
-/// The place of a node in the source. Offsets are made lines when they are shown: lines may be as long as the text.
+/// A position in the source. Offsets become lines only when shown, since lines may be long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
     /// Line and column, from 1.
     Line(u32, u32),
-    /// Bytes from the beginning.
+    /// Bytes from the start.
     Offset(u32),
 }
 
-/// A bound of trees that a text exceeds.
 #[derive(Debug)]
 pub(super) struct Exceeded {
     at: At,
@@ -66,14 +58,13 @@ pub(super) enum Kind {
     Bool,
     Number,
     Text,
-    /// A scalar of YAML without quotes: what it is depends on what is wanted.
+    /// A YAML scalar without quotes. Its type depends on the field.
     Plain,
     List,
     Map,
 }
 
 impl Kind {
-    /// Returns the kind of a scalar of YAML without quotes.
     pub(super) fn of_plain(text: &str) -> Self {
         if matches!(text, "" | "~" | "null") {
             Self::Null
@@ -86,14 +77,12 @@ impl Kind {
 impl Tree {
     // Building.
 
-    /// Adds a node with a text.
     pub(super) fn scalar(&mut self, kind: Kind, at: At, text: &str) -> Result<(), Exceeded> {
         let start = small(self.texts.len());
         self.texts.push_str(text);
         self.add(kind, at, start, small(text.len()))
     }
 
-    /// Begins a list or a map.
     pub(super) fn open(&mut self, kind: Kind, at: At) -> Result<(), Exceeded> {
         if self.open.len() >= MAX_NESTING {
             return Err(Exceeded {
@@ -105,7 +94,6 @@ impl Tree {
         self.add(kind, at, 0, 0)
     }
 
-    /// Ends the list or map that was begun last.
     pub(super) fn close(&mut self) {
         let end = small(self.nodes.len());
         if let Some(node) = self
@@ -153,12 +141,11 @@ impl Tree {
         text.unwrap_or_default()
     }
 
-    /// Returns the number of the first node after those in this one.
+    /// Returns the number of the first node after its children.
     pub(super) fn end(&self, number: u32) -> u32 {
         self.node(number).map_or(number + 1, |node| node.end)
     }
 
-    /// Returns the elements of a list; nothing for other nodes.
     pub(super) fn elements(&self, list: u32) -> impl Iterator<Item = u32> {
         let end = if self.kind(list) == Kind::List {
             self.end(list)
@@ -175,7 +162,6 @@ impl Tree {
         })
     }
 
-    /// Returns the keys and values of a map; nothing for other nodes.
     pub(super) fn entries(&self, map: u32) -> impl Iterator<Item = (u32, u32)> {
         let end = if self.kind(map) == Kind::Map {
             self.end(map)
@@ -192,16 +178,16 @@ impl Tree {
         })
     }
 
-    /// Returns the value of a key in a map.
     pub(super) fn value(&self, map: u32, key: &str) -> Option<u32> {
         self.entries(map)
             .find(|(found, _)| self.text(*found) == key)
             .map(|(_, value)| value)
     }
 
-    /// Returns the texts after each scalar of this text: the values of such a key, in all maps.
+    /// Returns the values of a key in all maps.
     ///
-    /// What follows another scalar of the text is returned too, which does no harm in a bound.
+    /// It may return more, since it looks for any scalar with this text. More is harmless for a
+    /// bound.
     pub(super) fn texts_of<'t>(&'t self, key: &'t str) -> impl Iterator<Item = &'t str> {
         let nodes = 0..small(self.nodes.len());
         nodes
@@ -209,14 +195,14 @@ impl Tree {
             .map(|node| self.text(node + 1))
     }
 
-    /// Returns the keys that a map has twice, each with the first one of its text.
+    /// Returns the repeated keys of maps, after the first key with the same text.
     pub(super) fn duplicates(&self) -> Vec<(u32, u32)> {
         let mut found = Vec::new();
         let nodes = (0..).zip(&self.nodes);
         for (map, _) in nodes.filter(|(_, node)| node.kind == Kind::Map) {
             let mut keys = self.entries(map).map(|(key, _)| key);
             let mut first: HashMap<&str, u32> = HashMap::new();
-            // Most maps have one field.
+            // Most maps have a single field.
             let Some(key) = keys.next() else { continue };
             for other in keys {
                 if first.is_empty() {
@@ -237,7 +223,6 @@ impl Tree {
         found
     }
 
-    /// Returns the place of a node.
     pub(super) fn place(&self, number: u32) -> Place {
         let mut steps = Vec::new();
         let mut at = 0;
@@ -268,7 +253,6 @@ impl Tree {
 }
 
 impl At {
-    /// Returns the line and the column, from 1.
     pub(super) fn line_and_column(self, source: &str) -> (u32, u32) {
         match self {
             Self::Line(line, column) => (line, column),
@@ -282,7 +266,7 @@ impl At {
     }
 }
 
-/// Returns a number of bytes or nodes. Texts are shorter than 4 GB.
+/// Texts are shorter than 4 GB, so 32 bits are enough.
 pub(super) fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,13 +1,11 @@
-//! YAML to a tree.
-
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError};
 
 use super::tree::{At, Exceeded, Kind, Tree, small};
 use crate::problem::{Place, Problem};
 
-/// Reads YAML 1.2: one document, without anchors, aliases and tags.
+/// Reads a single document of YAML 1.2, without anchors, aliases and tags.
 ///
-/// They would let a short text stand for a long document. Rules need none of them.
+/// Aliases would let a short text expand to a long document.
 pub(super) fn read(text: &str) -> Result<Tree, Problem> {
     let mut reader = YamlReader {
         text,
@@ -21,7 +19,6 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
     Ok(reader.tree)
 }
 
-/// The tree that events are added to.
 struct YamlReader<'s> {
     text: &'s str,
     tree: Tree,
@@ -92,7 +89,6 @@ fn place(marker: Marker) -> At {
     At::Line(small(marker.line()), small(marker.col() + 1))
 }
 
-/// Returns the parser's reason as a part of a sentence.
 fn reason(info: &str) -> String {
     info.trim_end_matches('.').replace(": ", ", ")
 }

@@ -1,5 +1,3 @@
-//! Costs of requests as text or number.
-
 use core::fmt;
 use core::str::FromStr;
 
@@ -8,29 +6,29 @@ use super::macros::written_as_text;
 use super::name::NameText;
 use super::pattern::HeaderText;
 
-/// The cost of a request: a number, or where it is read, as text.
+/// The cost of a request as text, a function of [`tower_quota::cost`].
 ///
-/// Each is a function of [`tower_quota::cost`]; a number after `default` is the cost of requests without the value.
+/// The number after `default` is the cost of requests without the value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CostText {
-    /// `5`: the same for each request.
+    /// `5`, for every request.
     Constant(u64),
-    /// `header x-cost default 1`: the number in a header.
+    /// `header x-cost default 1`, the number in a header.
     Header {
         /// The header.
         name: HeaderText,
-        /// The cost without it.
+        /// The cost without the header.
         default: u64,
     },
-    /// `body_size 1000000 default 10`: the length of the body in units of this many bytes.
+    /// `body_size 1000000 default 10`, the length of the body in units.
     BodySize {
-        /// The bytes of one unit.
+        /// The bytes of a unit.
         unit: u64,
-        /// The cost if the length is not known.
+        /// The cost if the length is unknown.
         default: u64,
     },
-    /// `code units`: a function that code gives by this name.
+    /// `code units`, a function from your code.
     Code(NameText),
 }
 

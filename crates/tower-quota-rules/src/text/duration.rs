@@ -1,5 +1,3 @@
-//! Time spans as text.
-
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -7,9 +5,9 @@ use core::time::Duration;
 use super::error::TextError;
 use super::macros::written_as_text;
 
-/// A time span as text: `90s`, `15 minutes`, `1h30m`, `250ms`.
+/// A duration as text, such as `90s`, `15 minutes`, `1h30m` or `250ms`.
 ///
-/// Each number is an integer with a unit: `us`, `ms`, `s`, `m`, `h`, `d`, `w`, or the name of one.
+/// Write integers with a unit: `us`, `ms`, `s`, `m`, `h`, `d`, `w`, or its name.
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,7 +21,8 @@ use super::macros::written_as_text;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DurationText(Duration);
 
-/// The units, the longest first: microseconds, name, abbreviation, other abbreviations.
+/// The units with their microseconds, name, abbreviation and other abbreviations, the longest unit
+/// first.
 const UNITS: [(u64, &str, &str, &[&str]); 7] = [
     (604_800_000_000, "week", "w", &["wk"]),
     (86_400_000_000, "day", "d", &[]),
@@ -34,7 +33,6 @@ const UNITS: [(u64, &str, &str, &[&str]); 7] = [
     (1, "microsecond", "us", &["usec", "µs"]),
 ];
 
-/// Returns the microseconds of a unit of time, by its name, its plural or its abbreviation.
 pub(super) fn unit_micros(text: &str) -> Option<u64> {
     let named = |name: &str| {
         text.strip_prefix(name)
@@ -48,9 +46,9 @@ pub(super) fn unit_micros(text: &str) -> Option<u64> {
         .map(|(micros, ..)| *micros)
 }
 
-/// Returns the longest unit that divides a time span, with how many of it there are and its name.
+/// Returns a duration in its longest exact unit, as a count and the name of the unit.
 pub(super) fn in_one_unit(micros: u64) -> (u64, &'static str) {
-    // Weeks are read and not written: most people count to 7 days.
+    // Weeks are read and never written, since most people count to 7 days.
     let unit = UNITS
         .iter()
         .skip(1)
@@ -60,7 +58,7 @@ pub(super) fn in_one_unit(micros: u64) -> (u64, &'static str) {
     })
 }
 
-/// Returns the number at the beginning of a text and what follows it. `_` may separate digits.
+/// Returns the leading number and the rest. `_` may separate digits.
 pub(super) fn leading_number(text: &str) -> Option<(u64, &str)> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '_')
@@ -73,7 +71,6 @@ pub(super) fn leading_number(text: &str) -> Option<(u64, &str)> {
     ))
 }
 
-/// Returns the microseconds of a text such as `1h 30m`.
 pub(super) fn micros(text: &str) -> Option<u64> {
     let mut rest = text.trim();
     let mut total: u64 = 0;
@@ -93,7 +90,7 @@ pub(super) fn micros(text: &str) -> Option<u64> {
 }
 
 impl From<Duration> for DurationText {
-    /// Drops a fraction of a microsecond; half a million years is the longest.
+    /// Drops fractions of a microsecond. The maximum is half a million years.
     fn from(span: Duration) -> Self {
         Self(Duration::from_micros(
             u64::try_from(span.as_micros()).unwrap_or(u64::MAX),

@@ -1,18 +1,15 @@
-//! The error of a text that is not what its field takes.
-
 use core::fmt;
 
-/// A text that is not what its field takes. The message names the text and, after the last colon, how to fix it.
+/// The error of an invalid text. The message has the text and, after the last colon, the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError(Box<str>);
 
 impl TextError {
-    /// Makes an error of what is wrong and of how to fix it.
     pub(crate) fn new(wrong: impl fmt::Display, fix: impl fmt::Display) -> Self {
         Self(format!("{wrong}: {fix}").into())
     }
 
-    /// Makes an error of another one whose message has both parts.
+    /// Converts an error with a fix in its message.
     pub(crate) fn of(error: impl fmt::Display) -> Self {
         Self(error.to_string().into())
     }

@@ -1,5 +1,3 @@
-//! Keys as text.
-
 use core::fmt;
 use core::str::FromStr;
 
@@ -9,7 +7,7 @@ use super::error::TextError;
 use super::macros::written_as_text;
 use super::name::NameText;
 
-/// A key that requests are counted by, as text: `client_ip`, `header x-api-key`, `path_segment 0`.
+/// A counted key as text, such as `client_ip`, `header x-api-key` or `path_segment 0`.
 ///
 /// ```
 /// use tower_quota_rules::KeyText;
@@ -21,18 +19,18 @@ use super::name::NameText;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KeyText {
-    /// `none`: all requests together.
+    /// `none`, for a counter of all requests.
     None,
-    /// `client_ip`, `client_ip /48 v4/24`: the client's address, or its network of these lengths in bits.
+    /// `client_ip` or `client_ip /48 v4/24`, the client's address or network.
     ClientIp {
-        /// The leading bits of an IPv4 address, if they differ from the document's.
+        /// The leading bits of an IPv4 address, instead of the document's.
         v4: Option<u8>,
-        /// The leading bits of an IPv6 address, if they differ from the document's.
+        /// The leading bits of an IPv6 address, instead of the document's.
         v6: Option<u8>,
     },
-    /// `header x-api-key`, `bearer`, `path_segment 0`: a value of the request, as a [`ValueKey`] reads it.
+    /// `header x-api-key`, `bearer` or `path_segment 0`, a value of the request.
     Value(ValueKey),
-    /// `code tenant`: an extractor that code gives by this name.
+    /// `code tenant`, an extractor from your code.
     Code(NameText),
 }
 
@@ -73,7 +71,6 @@ fn unknown_key(word: &str) -> TextError {
     }
 }
 
-/// Reads the lengths of prefixes: `/48 v4/24`.
 fn prefixes(text: &str) -> Result<KeyText, TextError> {
     let (mut v4, mut v6) = (None, None);
     for word in text.split_whitespace() {

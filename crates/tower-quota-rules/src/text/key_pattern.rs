@@ -1,42 +1,32 @@
-//! Patterns of keys: texts with stars.
-
-use core::fmt;
-use core::str::FromStr;
-
 use super::error::TextError;
-use super::macros::written_as_text;
+use super::macros::checked_text;
 
-/// A pattern of keys: `*` is any text, `?` any one character, and `\` takes the next character literally.
-///
-/// ```
-/// use tower_quota_rules::KeyPattern;
-///
-/// let pattern: KeyPattern = "sk_free_*".parse()?;
-/// assert!(pattern.matches(b"sk_free_7") && !pattern.matches(b"sk_prod_7"));
-/// # Ok::<(), tower_quota_rules::TextError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KeyPattern(Box<str>);
+checked_text! {
+    /// A pattern of keys. `*` matches any text, `?` any character, and `\` escapes the next character.
+    ///
+    /// ```
+    /// use tower_quota_rules::KeyPattern;
+    ///
+    /// let pattern: KeyPattern = "sk_free_*".parse()?;
+    /// assert!(pattern.matches(b"sk_free_7") && !pattern.matches(b"sk_prod_7"));
+    /// # Ok::<(), tower_quota_rules::TextError>(())
+    /// ```
+    KeyPattern, pattern, "a pattern such as \"sk_free_*\"",
+    { "minLength": 1, "examples": ["sk_free_*"] }
+}
 
-/// A part of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// A byte of the text.
     Byte(u8),
-    /// Any one character.
+    /// Any character.
     One,
     /// Any text.
     Any,
 }
 
 impl KeyPattern {
-    /// Returns the text.
-    #[must_use]
-    pub const fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Returns the text before the first star or question mark, and whether it is the entire pattern.
+    /// Returns the text before the first wildcard, and whether it is the entire pattern.
     #[must_use]
     pub fn literal_prefix(&self) -> (Vec<u8>, bool) {
         let mut prefix = Vec::new();
@@ -49,7 +39,7 @@ impl KeyPattern {
         (prefix, true)
     }
 
-    /// Returns whether the pattern is a text and one star after it.
+    /// Returns whether the pattern is a text and a final star.
     #[must_use]
     pub fn is_prefix(&self) -> bool {
         let mut wild = self
@@ -58,12 +48,13 @@ impl KeyPattern {
         wild.next() == Some(Part::Any) && wild.next().is_none()
     }
 
-    /// Returns whether a key matches. The time is at most the product of both lengths, and no memory is allocated.
+    /// Returns whether a key matches, in time bounded by the product of both lengths, without
+    /// allocating.
     #[must_use]
     pub fn matches(&self, key: &[u8]) -> bool {
         let mut pattern = self.parts();
         let mut at = 0;
-        // After the last star: the rest of the pattern, and the first byte that the star does not take.
+        // The pattern after the last star, and the first byte after the text of the star.
         let mut retry: Option<(Parts<'_>, usize)> = None;
         loop {
             let next = pattern.next();
@@ -92,7 +83,7 @@ impl KeyPattern {
         }
     }
 
-    /// Returns whether each key that `other` matches is matched by this pattern too. `false` may be wrong.
+    /// Returns whether this pattern matches every key of `other`. `false` may be wrong.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         let (prefix, is_exact) = other.literal_prefix();
@@ -104,12 +95,12 @@ impl KeyPattern {
 
     const fn parts(&self) -> Parts<'_> {
         Parts {
-            text: self.0.as_bytes(),
+            text: self.as_str().as_bytes(),
         }
     }
 }
 
-/// Returns the length of the character at the beginning of a key, which need not be UTF-8.
+/// Returns the length of the first character of a key, which may not be UTF-8.
 fn character_length(key: &[u8]) -> usize {
     let continues = key
         .iter()
@@ -124,7 +115,6 @@ fn character_length(key: &[u8]) -> usize {
     }
 }
 
-/// Reads a pattern part by part.
 #[derive(Clone)]
 struct Parts<'a> {
     text: &'a [u8],
@@ -149,33 +139,20 @@ impl Iterator for Parts<'_> {
     }
 }
 
-impl FromStr for KeyPattern {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        let escapes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
-        if text.is_empty() {
-            return Err(TextError::new(
-                "an empty pattern matches no key",
-                "write \"*\" for any key",
-            ));
-        }
-        if escapes % 2 == 1 {
-            let wrong =
-                format_args!("the pattern {text:?} ends with a backslash that escapes nothing");
-            return Err(TextError::new(wrong, "write two for a backslash"));
-        }
-        Ok(Self(text.into()))
+fn pattern(text: &str) -> Result<(), TextError> {
+    let escapes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
+    if text.is_empty() {
+        return Err(TextError::new(
+            "an empty pattern matches no key",
+            "write \"*\" for any key",
+        ));
     }
-}
-
-impl fmt::Display for KeyPattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+    if escapes % 2 == 1 {
+        let wrong = format_args!("the pattern {text:?} ends with a backslash that escapes nothing");
+        return Err(TextError::new(wrong, "write two for a backslash"));
     }
+    Ok(())
 }
-
-written_as_text!(KeyPattern, "a pattern such as \"sk_free_*\"", { "minLength": 1, "examples": ["sk_free_*"] });
 
 #[cfg(test)]
 mod tests {

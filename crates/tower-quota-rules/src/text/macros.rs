@@ -1,9 +1,7 @@
-//! Serde and JSON Schema for types that are written as one text.
-
 /// Implements `Serialize`, `Deserialize` and `JsonSchema` by `Display` and `FromStr`.
 ///
-/// The schema of the text is given as an object: its pattern, its examples. A type whose `number` returns a number is
-/// written as that, and read from it.
+/// Takes the schema of the text as an object. With `number`, values with a `number` are written and
+/// read as numbers.
 macro_rules! written_as_text {
     (number $type:ident, $expected:literal, { $($schema:tt)* }) => {
         impl serde::Serialize for $type {
@@ -15,7 +13,7 @@ macro_rules! written_as_text {
             }
         }
 
-        written_as_text!(read $type, deserialize_any, $expected, {
+        $crate::text::written_as_text!(read $type, deserialize_any, $expected, {
             fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<$type, E> {
                 self.visit_str(&number.to_string())
             }
@@ -61,7 +59,7 @@ macro_rules! written_as_text {
             }
         }
 
-        written_as_text!(read $type, deserialize_str, $expected, {}, {
+        $crate::text::written_as_text!(read $type, deserialize_str, $expected, {}, {
             "type": "string",
             "description": $expected,
             $($schema)*
@@ -69,4 +67,44 @@ macro_rules! written_as_text {
     };
 }
 
-pub(crate) use written_as_text;
+/// Defines a text that a function accepts.
+macro_rules! checked_text {
+    ($(#[$docs:meta])* $type:ident, $check:expr, $expected:literal, { $($schema:tt)* }) => {
+        $(#[$docs])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $type(Box<str>);
+
+        impl $type {
+            /// Returns the text.
+            #[must_use]
+            pub const fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl core::str::FromStr for $type {
+            type Err = $crate::text::TextError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                ($check)(text).map_err($crate::text::TextError::of)?;
+                Ok(Self(text.into()))
+            }
+        }
+
+        impl AsRef<str> for $type {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl core::fmt::Display for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        $crate::text::written_as_text!($type, $expected, { $($schema)* });
+    };
+}
+
+pub(crate) use {checked_text, written_as_text};

@@ -1,6 +1,6 @@
-//! Small grammars: texts of a document that stand for a quota, a key, a time span, a pattern.
+//! Texts of quotas, keys, durations and patterns.
 //!
-//! Each type is valid by construction, prints as a text that is read as the same value, and has a JSON Schema.
+//! The types are always valid, print a text that reads as the same value, and have a JSON Schema.
 
 mod cost;
 mod duration;

@@ -1,55 +1,37 @@
-//! Names of limits, tiers and parts that code gives.
-
 use core::borrow::Borrow;
-use core::fmt;
-use core::str::FromStr;
 
 use tower_quota::Name;
 
 use super::error::TextError;
-use super::macros::written_as_text;
+use super::macros::checked_text;
 
-/// A name of a limit, a tier, a unit or a part that code gives: 1 to 64 printable ASCII characters.
-///
-/// It becomes a [`Name`], which is kept for ever, only in a valid document.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NameText(Box<str>);
+checked_text! {
+    /// The name of a limit, a tier, a unit or a part from your code. It has 1 to 64 printable ASCII
+    /// characters.
+    ///
+    /// Only a valid document makes a [`Name`], which is never freed.
+    NameText, name, "a name", { "pattern": "^[ -~]{1,64}$" }
+}
 
 impl NameText {
     /// The most characters of a name.
     pub const MAX_LENGTH: usize = 64;
-
-    /// Returns the text.
-    #[must_use]
-    pub const fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl FromStr for NameText {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        let fits = (1..=Self::MAX_LENGTH).contains(&text.len());
-        if !fits || !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-            return Err(TextError::new(
-                format_args!("the name {text:?} fits no header"),
-                "give 1 to 64 printable ASCII characters",
-            ));
-        }
-        Ok(Self(text.into()))
+fn name(text: &str) -> Result<(), TextError> {
+    let fits = (1..=NameText::MAX_LENGTH).contains(&text.len());
+    if fits && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Ok(());
     }
-}
-
-impl fmt::Display for NameText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+    Err(TextError::new(
+        format_args!("the name {text:?} fits no header"),
+        "give 1 to 64 printable ASCII characters",
+    ))
 }
 
 impl Borrow<str> for NameText {
     fn borrow(&self) -> &str {
-        &self.0
+        self.as_str()
     }
 }
 
@@ -58,5 +40,3 @@ impl From<&NameText> for Name {
         Self::from(String::from(text.as_str()))
     }
 }
-
-written_as_text!(NameText, "a name", { "pattern": "^[ -~]{1,64}$" });

@@ -1,97 +1,56 @@
-//! Patterns of paths and hosts, networks, and names of gRPC: texts that `tower_quota::when` checks.
-
-use core::fmt;
-use core::str::FromStr;
+//! Texts that `tower_quota::when` checks.
 
 use http::{HeaderName, Method};
 use tower_quota::{key, when};
 
 use super::error::TextError;
-use super::macros::written_as_text;
-
-/// Makes a type of a text that a function of `tower_quota::when` accepts.
-macro_rules! checked_text {
-    ($(#[$docs:meta])* $type:ident, $check:expr, $expected:literal, { $($schema:tt)* }) => {
-        $(#[$docs])*
-        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $type(Box<str>);
-
-        impl $type {
-            /// Returns the text.
-            #[must_use]
-            pub const fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = TextError;
-
-            fn from_str(text: &str) -> Result<Self, TextError> {
-                ($check)(text).map_err(TextError::of)?;
-                Ok(Self(text.into()))
-            }
-        }
-
-        impl AsRef<str> for $type {
-            fn as_ref(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        written_as_text!($type, $expected, { $($schema)* });
-    };
-}
+use super::macros::checked_text;
 
 checked_text! {
-    /// A pattern of paths, as axum's routes are written: `/users/{id}`, `/files/{*rest}`.
+    /// A pattern of paths in the syntax of axum's routes, such as `/users/{id}` or
+    /// `/files/{*rest}`.
     PathPattern, path, "a path such as \"/users/{id}\"",
     { "pattern": "^/", "examples": ["/users/{id}", "/files/{*rest}"] }
 }
 
 checked_text! {
-    /// A host without a port, or every name under one: `api.example.com`, `*.example.com`.
+    /// A host without a port, such as `api.example.com`, or all names below it, such as
+    /// `*.example.com`.
     HostPattern, when::try_host, "a host such as \"api.example.com\"",
     { "minLength": 1, "examples": ["api.example.com", "*.example.com"] }
 }
 
 checked_text! {
-    /// A network or an address: `10.0.0.0/8`, `2001:db8::/32`, `192.0.2.7`.
+    /// A network or an address, such as `10.0.0.0/8`, `2001:db8::/32` or `192.0.2.7`.
     Network, |text: &str| when::try_address_in(key::client_ip(), [text]), "a network such as \"10.0.0.0/8\"",
     { "minLength": 2, "examples": ["10.0.0.0/8", "2001:db8::/32", "192.0.2.7"] }
 }
 
 checked_text! {
-    /// The full name of a gRPC service: `grpc.health.v1.Health`.
+    /// The full name of a gRPC service, such as `grpc.health.v1.Health`.
     GrpcService, when::try_grpc_service, "a gRPC service such as \"grpc.health.v1.Health\"",
     { "pattern": "^[^/]+$", "examples": ["grpc.health.v1.Health"] }
 }
 
 checked_text! {
-    /// The full name of a gRPC method: `grpc.health.v1.Health/Check`.
+    /// The full name of a gRPC method, such as `grpc.health.v1.Health/Check`.
     GrpcMethod, when::try_grpc_method, "a gRPC method such as \"grpc.health.v1.Health/Check\"",
     { "pattern": "^[^/]+/[^/]+$", "examples": ["grpc.health.v1.Health/Check"] }
 }
 
 checked_text! {
-    /// A request method: `GET`, `POST`.
+    /// A request method, such as `GET` or `POST`.
     MethodText, method, "a method such as \"GET\"",
     { "pattern": "^[!#$%&'*+.^_`|~0-9A-Z-]+$", "examples": ["GET", "POST"] }
 }
 
 checked_text! {
-    /// A name of a header field, in lower case: `x-api-key`.
+    /// The name of a header, such as `x-api-key`.
     HeaderText, header, "a header such as \"x-api-key\"",
     { "pattern": "^[!#$%&'*+.^_`|~0-9a-zA-Z-]+$", "examples": ["x-api-key"] }
 }
 
-/// Checks a pattern of paths. The router's reason is made a part of a sentence.
+/// Checks a pattern of paths, and makes the router's reason a part of a sentence.
 fn path(text: &str) -> Result<(), TextError> {
     match when::try_path(text) {
         Ok(_) => Ok(()),
@@ -110,7 +69,7 @@ fn path(text: &str) -> Result<(), TextError> {
     }
 }
 
-/// Checks a method. Methods are case-sensitive: one in lower case would match no request.
+/// Checks a method. Methods are case-sensitive, so lower case matches no request.
 fn method(text: &str) -> Result<(), TextError> {
     let is_method = Method::from_bytes(text.as_bytes()).is_ok();
     let fix = match text.to_ascii_uppercase() {

@@ -1,5 +1,3 @@
-//! Quotas as text.
-
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -10,7 +8,8 @@ use super::duration::{in_one_unit, leading_number, micros, unit_micros};
 use super::error::TextError;
 use super::macros::written_as_text;
 
-/// A quota as text: `100/minute`, `5 per 15 minutes sliding_log`, `1000/day fixed_window offset 6h`.
+/// A quota as text, such as `100/minute`, `5 per 15 minutes sliding_log` or `1000/day fixed_window
+/// offset 6h`.
 ///
 /// | part | meaning |
 /// |---|---|
@@ -20,8 +19,8 @@ use super::macros::written_as_text;
 /// | `queue 50` | the places of a leaky bucket |
 /// | `offset 6h`, `from_first_request` | the start of a fixed window |
 ///
-/// Every quota that code can build prints as a text that is read as the same quota, except concurrency limits, for which
-/// documents have no words yet.
+/// Quotas print a text that reads as the same quota, except concurrency limits and calendar
+/// windows.
 ///
 /// ```
 /// use tower_quota::Quota;
@@ -35,7 +34,6 @@ use super::macros::written_as_text;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct QuotaText(Quota);
 
-/// The words for algorithms.
 const ALGORITHMS: [(&str, Algorithm); 6] = [
     ("token_bucket", Algorithm::TokenBucket),
     ("gcra", Algorithm::Gcra),
@@ -45,8 +43,21 @@ const ALGORITHMS: [(&str, Algorithm); 6] = [
     ("sliding_log", Algorithm::SlidingLog),
 ];
 
-/// The other words after a rate.
 const OPTIONS: [&str; 4] = ["burst", "queue", "offset", "from_first_request"];
+
+/// Words that exclude each other, and the reason.
+const CONFLICTS: [(&str, &str, &str); 2] = [
+    (
+        "burst",
+        "queue",
+        "since a queue is the burst of a leaky bucket, and it has both",
+    ),
+    (
+        "offset",
+        "from_first_request",
+        "since a window has one start, and it has both an offset and \"from_first_request\"",
+    ),
+];
 
 const EXAMPLES: &str = "write units per period, such as \"100/minute\", \"10/second burst 20\" or \"5 per 15 minutes sliding_log\"";
 
@@ -99,104 +110,71 @@ impl FromStr for QuotaText {
         let Some(period) = unit_micros(unit).and_then(|micros| micros.checked_mul(count)) else {
             return Err(wrong(format_args!("since {unit:?} is not a unit of time")));
         };
-        let quota = Quota::try_new(units, Duration::from_micros(period)).map_err(TextError::of)?;
-        let options = Options::of(rest).map_err(|reason| wrong(format_args!("{reason}")))?;
-        options.apply(quota).map(Self).map_err(TextError::of)
+        let quota = Quota::try_new(units, Duration::from_micros(period));
+        with_options(quota.map_err(TextError::of)?, rest, &wrong).map(Self)
     }
 }
 
-/// The words after the rate.
-#[derive(Default)]
-struct Options {
-    algorithm: Option<Algorithm>,
-    burst: Option<u64>,
-    queue: Option<u64>,
-    offset: Option<Duration>,
-    from_first_request: bool,
-}
-
-impl Options {
-    fn of(text: &str) -> Result<Self, String> {
-        let mut options = Self::default();
-        let mut words = text.split_whitespace().peekable();
-        while let Some(word) = words.next() {
-            let twice = || format!("since it says {word:?} twice");
-            if let Some((_, algorithm)) = ALGORITHMS.iter().find(|(name, _)| *name == word) {
-                if options.algorithm.replace(*algorithm).is_some() {
-                    return Err("since it names two algorithms".into());
+fn with_options(
+    mut quota: Quota,
+    text: &str,
+    wrong: &dyn Fn(fmt::Arguments<'_>) -> TextError,
+) -> Result<Quota, TextError> {
+    let algorithm = |word: &str| {
+        let mut algorithms = ALGORITHMS.iter();
+        algorithms.find(|(name, _)| *name == word)
+    };
+    let mut algorithms = text.split_whitespace().filter_map(algorithm);
+    if let Some((_, algorithm)) = algorithms.next() {
+        quota = quota.try_algorithm(*algorithm).map_err(TextError::of)?;
+    }
+    if algorithms.next().is_some() {
+        return Err(wrong(format_args!("since it names two algorithms")));
+    }
+    let words = text.split_whitespace();
+    let mut words = words.filter(|word| algorithm(word).is_none()).peekable();
+    let mut known = Vec::new();
+    while let Some(word) = words.next() {
+        if known.contains(&word) {
+            return Err(wrong(format_args!("since it says {word:?} twice")));
+        }
+        known.push(word);
+        let mut integer = || {
+            let number = words.next().and_then(leading_number);
+            let number = number.filter(|(_, rest)| rest.is_empty());
+            let missing = || wrong(format_args!("since {word:?} takes an integer"));
+            number.map(|(number, _)| number).ok_or_else(missing)
+        };
+        let changed = match word {
+            "burst" => quota.try_burst(integer()?),
+            "queue" => quota.try_queue(integer()?),
+            "offset" => {
+                let mut span = String::new();
+                while let Some(part) = words.next_if(|part| is_span(part)) {
+                    span += part;
                 }
-                continue;
+                let Some(micros) = micros(&span) else {
+                    return Err(wrong(format_args!("since \"offset\" takes a time span")));
+                };
+                quota.try_offset(Duration::from_micros(micros))
             }
-            match word {
-                "burst" | "queue" => {
-                    let number = words
-                        .next()
-                        .and_then(leading_number)
-                        .filter(|(_, rest)| rest.is_empty());
-                    let Some((number, _)) = number else {
-                        return Err(format!("since {word:?} takes an integer"));
-                    };
-                    let field = if word == "burst" {
-                        &mut options.burst
-                    } else {
-                        &mut options.queue
-                    };
-                    if field.replace(number).is_some() {
-                        return Err(twice());
-                    }
-                }
-                "offset" => {
-                    let mut span = String::new();
-                    while let Some(part) = words.next_if(|part| is_span(part)) {
-                        span.push_str(part);
-                        span.push(' ');
-                    }
-                    let Some(micros) = micros(&span) else {
-                        return Err("since \"offset\" takes a time span".into());
-                    };
-                    if options
-                        .offset
-                        .replace(Duration::from_micros(micros))
-                        .is_some()
-                    {
-                        return Err(twice());
-                    }
-                }
-                "from_first_request" => options.from_first_request = true,
-                unknown => return Err(unknown_word(unknown)),
+            // The same algorithms refuse an offset.
+            "from_first_request" => {
+                let aligned = quota.try_offset(Duration::ZERO);
+                aligned.map(Quota::from_first_request)
             }
-        }
-        if options.burst.is_some() && options.queue.is_some() {
-            return Err("since a queue is the burst of a leaky bucket, and it has both".into());
-        }
-        if options.offset.is_some() && options.from_first_request {
-            return Err("since a window has one start, and it has both an offset and \"from_first_request\"".into());
-        }
-        Ok(options)
+            unknown => return Err(wrong(format_args!("{}", unknown_word(unknown)))),
+        };
+        quota = changed.map_err(TextError::of)?;
     }
-
-    fn apply(self, mut quota: Quota) -> Result<Quota, tower_quota::ConfigError> {
-        if let Some(algorithm) = self.algorithm {
-            quota = quota.try_algorithm(algorithm)?;
+    for (one, other, reason) in CONFLICTS {
+        if known.contains(&one) && known.contains(&other) {
+            return Err(wrong(format_args!("{reason}")));
         }
-        if let Some(burst) = self.burst {
-            quota = quota.try_burst(burst)?;
-        }
-        if let Some(places) = self.queue {
-            quota = quota.try_queue(places)?;
-        }
-        if let Some(offset) = self.offset {
-            quota = quota.try_offset(offset)?;
-        }
-        if self.from_first_request {
-            // An offset is refused for the same algorithms.
-            quota = quota.try_offset(Duration::ZERO)?.from_first_request();
-        }
-        Ok(quota)
     }
+    Ok(quota)
 }
 
-/// Returns whether a word can be a part of a time span, and is no option.
 fn is_span(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit()) || unit_micros(word).is_some()
 }
@@ -209,9 +187,9 @@ fn unknown_word(word: &str) -> String {
     }
 }
 
-/// Returns whether the capacity of a bucket was given, and is not the default.
+/// Returns whether a bucket has an explicit capacity.
 ///
-/// A quota does not tell, but one with a given burst cannot become a window.
+/// Only such a quota cannot become a window.
 fn has_given_burst(quota: &Quota) -> bool {
     quota.algorithm().is_bucket() && quota.try_algorithm(Algorithm::FixedWindow).is_err()
 }
@@ -220,7 +198,7 @@ impl fmt::Display for QuotaText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quota = &self.0;
         if quota.algorithm() == Algorithm::Concurrent {
-            // No document has such a limit.
+            // Documents cannot contain this limit.
             return write!(f, "{} at once for {:?}", quota.units(), quota.period());
         }
         let micros = u64::try_from(quota.period().as_micros()).unwrap_or(u64::MAX);
@@ -244,7 +222,7 @@ impl fmt::Display for QuotaText {
             write!(f, " {word} {}", quota.capacity())?;
         }
         if quota.is_calendar() {
-            // No document can say it, so that this text is not read as another quota.
+            // Documents cannot contain this word, so the text never reads as another quota.
             f.write_str(" calendar")?;
         }
         match quota.window_offset() {

@@ -1,5 +1,3 @@
-//! Expressions on paths.
-
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::str::FromStr;
@@ -11,9 +9,9 @@ use regex_syntax::hir::literal::Extractor;
 use super::error::TextError;
 use super::macros::written_as_text;
 
-/// A regular expression on paths, in the syntax of the `regex` crate: `^/v[12]/.*`.
+/// A regular expression on paths, in the syntax of the `regex` crate, such as `^/v[12]/.*`.
 ///
-/// It matches anywhere in the path unless it is anchored by `^` and `$`. The time of a match is linear in the path.
+/// It matches anywhere in the path unless you anchor it by `^` and `$`. Matching takes linear time.
 #[derive(Clone, Debug)]
 pub struct PathRegex(Regex);
 
@@ -27,7 +25,7 @@ impl PathRegex {
         self.0.as_str()
     }
 
-    /// Returns the text that every path of the expression begins with. Empty if there is no such text.
+    /// Returns the common literal prefix of all matching paths, which may be empty.
     pub(crate) fn beginning(&self) -> String {
         let Ok(hir) = regex_syntax::parse(self.as_str()) else {
             return String::new();
@@ -62,7 +60,7 @@ impl FromStr for PathRegex {
                 format_args!("the expression {text:?} takes more than 1 MB when it is compiled"),
                 "repeat less, or use a path pattern",
             ),
-            // The last line says what is wrong; those before it show where, in a text that the document shows.
+            // The last line has the reason. The lines before it repeat the text.
             other => {
                 let reason = other.to_string();
                 let reason = reason

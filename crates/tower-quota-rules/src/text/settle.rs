@@ -1,5 +1,3 @@
-//! Rules of settling as text.
-
 use core::fmt;
 use core::str::FromStr;
 
@@ -8,26 +6,26 @@ use super::macros::written_as_text;
 use super::name::NameText;
 use super::pattern::HeaderText;
 
-/// A rule by which the cost of a request is corrected when it is over, as text: one of [`tower_quota::settle`].
+/// A settlement rule as text, see [`tower_quota::settle`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SettleText {
-    /// `handler`: the cost that the handler sets.
+    /// `handler`, the cost set by the handler.
     Handler,
-    /// `only_failures`: nothing if the request succeeds.
+    /// `only_failures`, no charge for a successful request.
     OnlyFailures,
-    /// `only_successes`: nothing if the request fails.
+    /// `only_successes`, no charge for a failed request.
     OnlySuccesses,
-    /// `cost_header x-cost`: the number in a header of the response.
+    /// `cost_header x-cost`, the number in a header of the response.
     CostHeader(HeaderText),
-    /// `body_bytes 1000`, `body_bytes 1000 cut`: the length of the response's body in units of this many bytes.
+    /// `body_bytes 1000` or `body_bytes 1000 cut`, the length of the response body in units.
     BodyBytes {
-        /// The bytes of one unit.
+        /// The bytes of a unit.
         unit: u64,
-        /// True if the body is cut off when the limit is used up.
+        /// True to cut the body when the limit is used up.
         cut: bool,
     },
-    /// `code tokens`: a rule that code gives by this name.
+    /// `code tokens`, a rule from your code.
     Code(NameText),
 }
 
@@ -81,15 +79,15 @@ written_as_text!(SettleText, "a rule of settling such as \"handler\" or \"only_f
     "examples": ["handler", "only_failures", "cost_header x-cost", "body_bytes 1000", "code tokens"]
 });
 
-/// The cost of a settled request without a response: `keep`, `refund`, or a number of units.
+/// The cost of a settled request without a response, `keep`, `refund`, or a number of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AbandonedText {
-    /// `keep`: the estimate.
+    /// `keep`, the estimated cost.
     Keep,
-    /// `refund`: nothing.
+    /// `refund`, no cost.
     Refund,
-    /// This many units.
+    /// A number of units.
     Cost(u64),
 }
 

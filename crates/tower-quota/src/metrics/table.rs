@@ -67,49 +67,49 @@ metrics! {
     REQUESTS = Counter "tower_quota_requests_total" "{request}" ["route" "outcome"] NONE
         "Requests by route and outcome.";
     DECISIONS = Counter "tower_quota_decisions_total" "{decision}" ["limit" "route" "outcome"] NONE
-        "Answers of each limit by route and outcome; a request has one for each of its limits.";
+        "Answers of each limit by route and outcome.";
     NEAR_LIMIT = Counter "tower_quota_near_limit_total" "{decision}" ["limit"] NONE
-        "Admitted requests that left less than a fifth of the limit to their client.";
+        "Admitted requests that left less than a fifth of the limit.";
     DECISION_DURATION = Histogram "tower_quota_decision_duration_seconds" "s" [] DURATIONS
-        "Time of a decision, with the store's; one of 64 decisions if the store does not wait.";
+        "Time of a decision. One of 64 if the store does not wait.";
     RETRY_AFTER = Histogram "tower_quota_retry_after_seconds" "s" ["limit"] WAITS
-        "Wait until a refused request fits, by the limit with the longest wait.";
+        "Wait of a refused request, by the limit with the longest wait.";
     REMAINING = Histogram "tower_quota_remaining_ratio" "1" ["limit"] SHARES
-        "Share of a limit that a request leaves to its client; one of 64 decisions.";
+        "Share of a limit that a request leaves. One of 64 decisions.";
     STORE_DURATION = Histogram "tower_quota_store_duration_seconds" "s" [] DURATIONS
-        "Time of a call of a store that waits, failures included.";
+        "Time of a store call, failures included.";
     STORE_ERRORS = Counter "tower_quota_store_errors_total" "{error}" ["kind"] NONE
-        "Failures of the store as the layer sees them.";
+        "Store failures that the layer saw.";
     DEGRADED = Counter "tower_quota_degraded_total" "{request}" ["choice"] NONE
-        "Requests decided without the store, by the choice of their limits.";
+        "Requests decided without the store.";
     WAITING = Gauge "tower_quota_waiting_requests" "{request}" ["layer"] NONE
         "Requests that wait for their turn.";
     BUSIEST = Gauge "tower_quota_busiest_client_requests_per_second" "{request}/s" ["layer"] NONE
-        "Rate of the client with the most requests in the last minute.";
+        "Rate of the busiest client in the last minute.";
     REFUSED_CLIENTS = Gauge "tower_quota_refused_clients" "{client}" ["layer"] NONE
-        "Clients that were refused in the last minute, at most 256.";
+        "Clients refused in the last minute, at most 256.";
     LONGEST_WAIT = Gauge "tower_quota_longest_wait_seconds" "s" ["layer"] NONE
-        "Longest remaining wait of a client that was refused in the last minute.";
+        "Longest remaining wait of these clients.";
     CACHE_ANSWERED = Counter "tower_quota_refusal_cache_answered_total" "{request}" ["layer"] NONE
-        "Requests that were refused from memory, while the shared store was not asked.";
+        "Requests refused from memory.";
     CACHE_REMEMBERED = Counter "tower_quota_refusal_cache_remembered_total" "{refusal}" ["layer"] NONE
-        "Refusals of the shared store that were remembered, and admissions that took the last units of a limit.";
+        "Remembered refusals, and admissions that took the last units.";
     CACHE_EVICTED = Counter "tower_quota_refusal_cache_evicted_total" "{refusal}" ["layer"] NONE
-        "Remembered refusals that gave way to others.";
+        "Remembered refusals that were evicted.";
     MEMORY_ENTRIES = Gauge "tower_quota_memory_entries" "{entry}" ["store"] NONE
         "Entries of a memory store.";
     MEMORY_CAPACITY = Gauge "tower_quota_memory_capacity_entries" "{entry}" ["store"] NONE
-        "The most entries of a memory store.";
+        "Capacity of a memory store.";
     MEMORY_BYTES = Gauge "tower_quota_memory_bytes" "By" ["store"] NONE
         "Memory of a store's tables.";
     MEMORY_EVICTIONS = Counter "tower_quota_memory_evictions_total" "{entry}" ["store"] NONE
-        "Entries that were evicted before they were full.";
+        "Entries evicted before they were full.";
     MEMORY_LIMITED_EVICTIONS = Counter "tower_quota_memory_limited_evictions_total" "{entry}" ["store"] NONE
-        "Evicted entries of which a limit was spent.";
+        "Evicted entries with an exhausted limit.";
     MEMORY_FILTER_HITS = Counter "tower_quota_memory_filter_hits_total" "{hit}" ["store"] NONE
-        "Decisions in which the evicted filter knew a limit of a returning client as spent.";
+        "Decisions that the evicted filter knew as exhausted.";
     REDIS_PARTITIONS = Gauge "tower_quota_redis_partitions" "{partition}" ["store" "breaker"] NONE
-        "Partitions of a Redis store by the state of their breaker.";
+        "Partitions by the state of their breaker.";
     REDIS_BREAKER = Counter "tower_quota_redis_breaker_transitions_total" "{transition}" ["store" "to"] NONE
         "Changes of the breakers' states.";
     REDIS_QUEUED = Gauge "tower_quota_redis_queued_decisions" "{decision}" ["store"] NONE
@@ -117,33 +117,33 @@ metrics! {
     REDIS_IN_FLIGHT = Gauge "tower_quota_redis_calls_in_flight" "{call}" ["store"] NONE
         "Calls under way.";
     REDIS_DECISIONS = Counter "tower_quota_redis_decisions_total" "{decision}" ["store"] NONE
-        "Decisions sent; divided by the calls, it is the size of a batch.";
+        "Decisions sent. Divide by the calls for the batch size.";
     REDIS_CALLS = Counter "tower_quota_redis_calls_total" "{call}" ["store"] NONE
         "Calls of Redis.";
     REDIS_ERRORS = Counter "tower_quota_redis_errors_total" "{decision}" ["store" "kind"] NONE
-        "Decisions that ended in an error, by its kind.";
+        "Decisions that ended in an error.";
     REDIS_CLOCK = Gauge "tower_quota_redis_clock_difference_seconds" "s" ["store"] NONE
-        "Seconds by which the clock of Redis is ahead of the clock of this instance.";
+        "Clock of Redis minus clock of this instance.";
     LEASE_REQUESTS = Counter "tower_quota_lease_requests_total" "{request}" ["store" "decided_by"] NONE
-        "Requests behind leases, by what has decided them.";
+        "Requests behind leases, by the decider.";
     LEASE_RENEWALS = Counter "tower_quota_lease_renewals_total" "{call}" ["store"] NONE
         "Calls for leases.";
     LEASE_UNITS = Counter "tower_quota_lease_units_total" "{unit}" ["store" "fate"] NONE
-        "Units charged in advance, and those of them that were refunded or lost.";
+        "Units charged in advance, refunded, and lost.";
     LEASE_HELD = Gauge "tower_quota_lease_held_units" "{unit}" ["store"] NONE
-        "Units that are held now.";
+        "Units that instances hold now.";
     LEASE_KEYS = Gauge "tower_quota_lease_keys" "{key}" ["store"] NONE
-        "Keys whose demand is observed now.";
+        "Keys with observed demand.";
     RULES_RELOADS = Counter "tower_quota_rules_reloads_total" "{reload}" ["result"] NONE
-        "Attempts to read the rules from their source.";
+        "Attempts to read the rules.";
     RULES_VERSION = Gauge "tower_quota_rules_version" "1" [] NONE
         "Version of the rules in force, 0 before the first.";
     RULES_CONFIRMED = Gauge "tower_quota_rules_confirmed_timestamp_seconds" "s" [] NONE
-        "Time at which the source last confirmed the rules in force, since 1970.";
+        "Last confirmation of the rules in force, since 1970.";
     RULES_APPLIED = Gauge "tower_quota_rules_applied_timestamp_seconds" "s" [] NONE
-        "Time at which the rules in force came into force, since 1970.";
+        "Start of the rules in force, since 1970.";
     AUDIT_EVENTS = Counter "tower_quota_audit_events_total" "{event}" ["kind"] NONE
-        "Changes that the audit log keeps, by kind.";
+        "Records of the audit log.";
 }
 
 /// Describes all metrics to your recorder. Call it once, after you install the recorder.

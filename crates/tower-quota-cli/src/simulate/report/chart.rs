@@ -1,30 +1,18 @@
-//! Charts, as SVG that takes the colours of its page.
-
-use core::fmt::Write;
-
 use crate::log::time;
 use crate::simulate::series::Series;
 
-/// The left, upper, right and lower edge of the lines.
 const LEFT: u64 = 72;
 const TOP: u64 = 10;
 const RIGHT: u64 = 950;
 const BOTTOM: u64 = 230;
 
-/// The number of labels along each axis, after the first.
+/// The number of labels along an axis, after the first.
 const LABELS: u64 = 4;
 
-/// Draws the admitted and the refused requests over time.
 pub(super) fn svg(series: &Series) -> String {
     let mut out = String::from("<svg viewBox=\"0 0 960 256\" role=\"img\">");
-    // Writing to a string cannot fail.
-    let _ = draw(&mut out, series);
-    out + "</svg>"
-}
-
-fn draw(out: &mut String, series: &Series) -> core::fmt::Result {
     let mut spans: Vec<(u64, [u64; 2])> = series.spans().collect();
-    // The last span has not ended. Its counts would look like a fall.
+    // The last span is incomplete, so its counts would look like a drop.
     spans.truncate(spans.len().saturating_sub(1).max(1));
     let most = spans.iter().flat_map(|(_, counts)| *counts).max();
     let most = most.unwrap_or(0).max(1);
@@ -33,22 +21,21 @@ fn draw(out: &mut String, series: &Series) -> core::fmt::Result {
     for label in 0..=LABELS {
         let count = most * label / LABELS;
         let y = y(count);
-        write!(
-            out,
+        out += &format!(
             "<path d=\"M{LEFT} {y}H{RIGHT}\"/><text x=\"64\" y=\"{y}\" class=\"count\">{count}</text>"
-        )?;
+        );
         let x = LEFT + (RIGHT - LEFT) * label / LABELS;
         let at = spans.get(((spans.len() - 1) as u64 * label / LABELS) as usize);
         let at = at.map_or(String::new(), |(at, _)| time::text(*at));
-        write!(out, "<text x=\"{x}\" y=\"250\">{at}</text>")?;
+        out += &format!("<text x=\"{x}\" y=\"250\">{at}</text>");
     }
     for (which, name) in ["admitted", "refused"].into_iter().enumerate() {
-        write!(out, "<polyline class=\"{name}\" points=\"")?;
+        out += &format!("<polyline class=\"{name}\" points=\"");
         for (step, (_, counts)) in (0..).zip(&spans) {
             let x = LEFT + (RIGHT - LEFT) * step / steps;
-            write!(out, "{x},{} ", y(counts[which]))?;
+            out += &format!("{x},{} ", y(counts[which]));
         }
-        out.push_str("\"/>");
+        out += "\"/>";
     }
-    Ok(())
+    out + "</svg>"
 }

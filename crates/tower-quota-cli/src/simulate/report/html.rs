@@ -1,17 +1,12 @@
-//! The report as one page without scripts and outside resources.
-
-use core::fmt::{self, Write};
-
 use serde_json::Value;
 
 use super::chart;
-use crate::output::{Part, Table, parts};
-use crate::simulate::series::Series;
+use crate::output::describe;
 use crate::simulate::tally::Tally;
 
 const STYLE: &str = include_str!("report.css");
 
-/// Returns the page of a report. The charts are those of the new rules and of the old ones.
+/// Returns the page of a report, with a chart for the new rules and for the old rules.
 pub(crate) fn page(report: &Value, tallies: &[Tally]) -> String {
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -21,57 +16,25 @@ pub(crate) fn page(report: &Value, tallies: &[Tally]) -> String {
          <h1>Simulation of rate limits</h1>"
     );
     for (name, value) in report.as_object().into_iter().flatten() {
+        out += &format!("<h2>{name}</h2>");
         let tally = match name.as_str() {
             "new" => tallies.first(),
             "old" => tallies.last(),
             _ => None,
         };
-        let series = tally.map(|tally| &tally.series);
-        // Writing to a string cannot fail.
-        let _ = section(&mut out, name, series, value);
+        if let Some(tally) = tally {
+            let seconds = tally.series.span_micros() / 1_000_000;
+            out += &format!(
+                "<figure>{}<figcaption><span class=\"admitted\">admitted</span> <span class=\"refused\">refused</span> \
+                 requests in each {seconds} s, UTC</figcaption></figure>",
+                chart::svg(&tally.series)
+            );
+        }
+        out += &format!("<pre>{}</pre>", escaped(&describe(value)));
     }
     out + "</main></body></html>\n"
 }
 
-fn section(out: &mut String, title: &str, series: Option<&Series>, value: &Value) -> fmt::Result {
-    write!(out, "<h2>{title}</h2>")?;
-    if let Some(series) = series {
-        let seconds = series.span_micros() / 1_000_000;
-        write!(
-            out,
-            "<figure>{}<figcaption><span class=\"admitted\">admitted</span> <span class=\"refused\">refused</span> \
-             requests in each {seconds} s, UTC</figcaption></figure>",
-            chart::svg(series)
-        )?;
-    }
-    for (name, part) in parts(value) {
-        match part {
-            Part::Line(text) => write!(out, "<p><b>{name}</b> {}</p>", escaped(&text))?,
-            Part::Table(rows) => {
-                write!(out, "<h3>{name}</h3>")?;
-                table(out, &rows)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn table(out: &mut String, table: &Table) -> fmt::Result {
-    out.push_str("<div class=\"scroll\"><table>");
-    for (row, tag) in
-        core::iter::once((&table.heads, "th")).chain(table.rows.iter().map(|row| (row, "td")))
-    {
-        out.push_str("<tr>");
-        for cell in row {
-            write!(out, "<{tag}>{}</{tag}>", escaped(cell))?;
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("</table></div>");
-    Ok(())
-}
-
-/// Returns text from a log or a document, which may hold anything.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

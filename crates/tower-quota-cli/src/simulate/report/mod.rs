@@ -1,5 +1,3 @@
-//! The report of a simulation: JSON, which text shows as any answer, and a page as well with charts.
-
 mod chart;
 pub(super) mod html;
 
@@ -12,7 +10,6 @@ use super::share::Share;
 use super::suggest::Suggestion;
 use super::tally::Tally;
 
-/// Returns the result of new rules, and of old ones if there are two, with the `top` clients that each refuses most.
 pub(super) fn report(
     lines: &Lines,
     tallies: &[Tally],
@@ -46,7 +43,7 @@ pub(super) fn report(
     report
 }
 
-/// Returns the clients of each limit that one document alone refuses. Limits are the same by name.
+/// Returns the clients refused only by the old or only by the new rules, by the name of the limit.
 fn hit_changes(old: &Tally, new: &Tally) -> Vec<Value> {
     let (old, new) = (old.hit(), new.hit());
     let mut changes = BTreeMap::<&str, [u64; 2]>::new();

@@ -1,7 +1,7 @@
 //! A store that follows a file.
 //!
-//! The folder of the file is watched, not the file: editors and Kubernetes replace files by renames. What the file
-//! says is compared with what is known, so an event too many costs one read, and a lost one waits for the next poll.
+//! The watcher watches the folder, since editors and Kubernetes replace files by renames. A
+//! spurious event costs a read, and a poll finds changes after a lost event.
 
 mod read;
 mod shared_blocks;
@@ -21,13 +21,14 @@ use crate::files;
 use crate::version::{NewVersion, Version, VersionInfo};
 use tower_quota_rules::Format;
 
-/// A [`RuleStore`] that follows a file: edits in place, renames, and symlinks as Kubernetes swaps them.
+/// A [`RuleStore`] that follows a file through edits, renames, and swapped symlinks of Kubernetes.
 ///
-/// The file has no version numbers: each change that this process sees gets one, from 1 on. The history is that of this
-/// process; so are blocks and audit records, unless they are [shared](Self::blocks_in). While the file is missing the store is unavailable, and what is in force stays.
+/// Versions count the changes seen by this process, starting at 1. History, blocks and audit
+/// records live in this process, unless you [share](Self::blocks_in) the blocks and records. While
+/// the file is missing, the store is unavailable, and the rules stay in force.
 ///
-/// Replace the file by a rename if you can: a program that writes a file in place slowly may be read half-way. A file
-/// that was changed in the last 100 ms is read again until it is stable.
+/// Replace the file by a rename if you can. A file changed in the last 100 ms is read again until
+/// it is stable.
 #[derive(Debug)]
 pub struct FileRules {
     path: PathBuf,
@@ -36,21 +37,21 @@ pub struct FileRules {
     is_writable: bool,
     memory: Arc<MemoryRules>,
     shared: Option<SharedBlocks>,
-    /// The text of the file when it was last read or written. It is held during a change, from its check to its end.
+    /// The last text of the file, locked during a change.
     known: Mutex<Option<String>>,
     watcher: Arc<Watcher>,
 }
 
 impl FileRules {
-    /// The longest file that is read, unless another length is set: 16 MB.
+    /// The default of the longest readable file, 16 MB.
     pub const MAX_BYTES: u64 = 16 << 20;
 
-    /// Follows the file at a path, in the format that its ending names. The file need not be there yet.
+    /// Follows the file at a path, in the format of its extension. The file may appear later.
     ///
-    /// Call it on a tokio runtime, which then watches the folder.
+    /// Call this on a tokio runtime, for the watcher.
     ///
     /// # Errors
-    /// [`RuleStoreError::Unreadable`] if the ending names no format.
+    /// [`RuleStoreError::Unreadable`] if the extension names no format.
     pub fn new(path: impl Into<PathBuf>) -> Result<Self, RuleStoreError> {
         let path = path.into();
         let Some(format) = Format::of_path(&path) else {
@@ -72,14 +73,14 @@ impl FileRules {
         })
     }
 
-    /// Sets the longest file that is read, in bytes.
+    /// Sets the length of the longest readable file, in bytes.
     #[must_use]
     pub const fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = bytes;
         self
     }
 
-    /// Lets documents be put: the file is replaced by a rename, and keeps its permissions.
+    /// Allows puts. The file is replaced by a rename, and keeps its permissions.
     #[must_use]
     pub const fn writable(mut self) -> Self {
         self.is_writable = true;
@@ -88,8 +89,8 @@ impl FileRules {
 
     /// Keeps blocks and audit records in another store, for all instances that follow this file.
     ///
-    /// Documents stay those of the file, also while the other store is unavailable: the blocks that are known then stay
-    /// in force, and the instance is not healthy. Call it on a tokio runtime, which then listens for changes.
+    /// During an outage of the other store, documents still follow the file, known blocks stay in
+    /// force, and the instance is unhealthy. Call this on a tokio runtime.
     ///
     /// ```no_run
     /// # #[cfg(feature = "redis")]
@@ -110,7 +111,6 @@ impl FileRules {
         self
     }
 
-    /// Returns the store of blocks and audit records.
     fn beside(&self) -> &dyn RuleStore {
         match &self.shared {
             Some(shared) => &*shared.store,
@@ -118,7 +118,7 @@ impl FileRules {
         }
     }
 
-    /// Reads the file, and makes a version of it if it has changed.
+    /// Reads the file, and creates a version of changed text.
     async fn refresh(&self) -> Result<(), RuleStoreError> {
         let mut known = self.known.lock().await;
         let watcher = Arc::clone(&self.watcher);
@@ -139,7 +139,6 @@ impl FileRules {
         Ok(())
     }
 
-    /// Writes the file before a change in memory, which then takes effect together with it.
     async fn write(&self, known: &mut Option<String>, text: String) -> Result<(), RuleStoreError> {
         let written = files::replace(&self.path, text.clone()).await;
         written.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
@@ -225,7 +224,7 @@ impl RuleStore for FileRules {
     }
 
     fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
-        // The file is the truth, also when it is missing.
+        // A missing file is never restored.
         Box::pin(async { Ok(false) })
     }
 

@@ -1,5 +1,3 @@
-//! Reads a file that others write.
-
 use core::time::Duration;
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,14 +7,13 @@ use crate::files::blocking;
 use crate::time::Time;
 use crate::wait::pause;
 
-/// A file that is older than this is taken as it is; a younger one may still be written.
+/// An older file is stable. A younger file may still be written.
 const STABLE_AFTER: Duration = Duration::from_millis(100);
-/// Times that a file is read until it is stable.
 const MOST_READS: usize = 10;
 
-/// Reads a file when it has been stable for a moment.
+/// Reads a file after it has become stable.
 ///
-/// One that is changed all the time is taken as it is in the end: its document is then checked as any other.
+/// A file that keeps changing is finally read unstable, and checked like any other document.
 pub(super) async fn settled(path: &Path, max_bytes: u64) -> io::Result<String> {
     let mut last = read(path, max_bytes).await?;
     for _ in 1..MOST_READS {
@@ -41,7 +38,6 @@ pub(super) async fn settled(path: &Path, max_bytes: u64) -> io::Result<String> {
     }
 }
 
-/// Returns the text of a file, and the time since its last change.
 async fn read(path: &Path, max_bytes: u64) -> io::Result<(String, Duration)> {
     let path = path.to_owned();
     blocking(move || {

@@ -1,5 +1,3 @@
-//! Blocks and audit records that the followers of a file share in another store.
-
 use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,20 +8,18 @@ use tokio::time::timeout;
 use crate::blocks::Block;
 use crate::store::{BlockChanges, RuleStore, RuleStoreError, StoreState};
 
-/// The longest that documents wait for blocks: a file is followed while the other store is silent.
+/// The longest wait for blocks, so that a silent store does not delay documents.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A store whose blocks and audit records are used beside the documents of a file.
 #[derive(Debug)]
 pub(super) struct SharedBlocks {
     pub(super) store: Arc<dyn RuleStore>,
     seen: Mutex<Seen>,
 }
 
-/// The last state that was merged.
 #[derive(Debug, Default)]
 struct Seen {
-    /// The revision of the merged states: it rises when either part has changed.
+    /// The revision of the merged states, raised by a change of either part.
     revision: u64,
     documents: u64,
     blocks: Option<u64>,
@@ -38,14 +34,13 @@ impl SharedBlocks {
         }
     }
 
-    /// Announces the changes of the other store by this function, until it returns false.
+    /// Announces changes of the other store by this function, until it returns false.
     pub(super) fn forward(&self, announce: impl Fn() -> bool + Send + 'static) {
         let mut changes: watch::Receiver<()> = self.store.changes();
         // The sender ends with the store, and the task with the sender.
         tokio::spawn(async move { while changes.changed().await.is_ok() && announce() {} });
     }
 
-    /// Reads the blocks that have changed, and puts blocks back that the other store has lost.
     async fn changes(&self, seen: &Seen) -> Result<Option<StoreState>, RuleStoreError> {
         let state = self.store.state(seen.blocks).await?;
         if !state
@@ -57,11 +52,11 @@ impl SharedBlocks {
         let kept: Vec<Block> = seen.kept.values().map(|block| (**block).clone()).collect();
         self.store.restore_blocks(&kept).await?;
         let restored = self.store.state(None).await?;
-        // Otherwise it has lost them again, and the next reading restores them.
+        // If the store lost its blocks again, the next reading restores them.
         Ok(restored.filter(|state| state.blocks.know_all(&kept)))
     }
 
-    /// Puts a block, which stays in force if the other store does not answer afterwards.
+    /// Puts a block, and keeps it for outages of the other store.
     pub(super) async fn put_block(&self, block: Block) -> Result<Option<Block>, RuleStoreError> {
         let mut seen = self.seen.lock().await;
         let before = self.store.put_block(block.clone()).await?;
@@ -76,7 +71,8 @@ impl SharedBlocks {
         Ok(before)
     }
 
-    /// Adds the shared blocks to the state of the documents. Returns `None` if both are as the caller knows them.
+    /// Adds the shared blocks to the state of the documents. Returns `None` if the caller knows
+    /// both.
     pub(super) async fn merge(
         &self,
         known: Option<u64>,
@@ -92,7 +88,7 @@ impl SharedBlocks {
         });
         let (changed, failure) = match answer {
             Ok(changed) => (changed, None),
-            // The blocks that are known stay in force.
+            // Known blocks stay in force.
             Err(error) => (None, Some(format!("blocks are not shared: {error}"))),
         };
         if changed.is_some() || seen.documents != documents.revision {

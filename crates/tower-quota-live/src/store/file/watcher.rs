@@ -1,5 +1,3 @@
-//! Watches the folder of a file.
-
 use core::fmt;
 use core::time::Duration;
 use std::path::{Path, PathBuf};
@@ -13,15 +11,13 @@ use tokio::time::timeout;
 
 use crate::store::MemoryRules;
 
-/// Changes that follow within this time are one.
+/// Changes within this time count as a single change.
 const QUIET_AFTER: Duration = Duration::from_millis(50);
-/// A file that is changed all the time is read this often.
+/// The most delays by continuing changes.
 const MOST_QUIETS: u32 = 10;
 
-/// Watches the folder of a file, and that of the file that a link leads to.
 pub(super) struct Watcher {
     path: PathBuf,
-    /// The watch, with the folders that are watched.
     watching: Mutex<Option<(RecommendedWatcher, Vec<PathBuf>)>>,
     events: watch::Sender<()>,
     task: JoinHandle<()>,
@@ -41,7 +37,6 @@ impl Watcher {
         watcher
     }
 
-    /// Watches the folders anew if they are others by now, or could not be watched.
     pub(super) fn renew(&self) {
         let folders = folders(&self.path);
         let mut watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,7 +44,7 @@ impl Watcher {
             .as_ref()
             .is_none_or(|(_, watched)| *watched != folders)
         {
-            // Without a watch the polls find changes.
+            // Without a watch, polls find changes.
             *watching = watch(&folders, &self.events)
                 .ok()
                 .map(|watcher| (watcher, folders));
@@ -71,7 +66,6 @@ impl fmt::Debug for Watcher {
     }
 }
 
-/// Returns the folder of the file, and that of the file that a link leads to.
 fn folders(path: &Path) -> Vec<PathBuf> {
     let folder = |path: &Path| match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -97,7 +91,7 @@ fn watch(folders: &[PathBuf], events: &watch::Sender<()>) -> notify::Result<Reco
     Ok(watcher)
 }
 
-/// Returns whether an event may be a change. Reading the file causes events too.
+/// Returns whether an event may be a change. Reads cause events too.
 fn is_change(event: &Event) -> bool {
     match event.kind {
         EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
@@ -105,7 +99,6 @@ fn is_change(event: &Event) -> bool {
     }
 }
 
-/// Announces events, several together.
 async fn debounce(mut events: watch::Receiver<()>, memory: Arc<MemoryRules>) {
     while events.changed().await.is_ok() {
         for _ in 0..MOST_QUIETS {

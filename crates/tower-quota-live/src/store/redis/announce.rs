@@ -1,7 +1,7 @@
-//! Announcements of changes by Pub/Sub, on a connection of their own.
+//! Announcements of changes by Pub/Sub, on a separate connection.
 //!
-//! The connection is made anew when it is lost, and pinged: one that is cut without notice would be silent for ever.
-//! What is announced meanwhile is lost, so that a new connection counts as a change.
+//! Pings detect a dead connection. A new connection counts as a change, since announcements may
+//! have been lost.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -17,10 +17,8 @@ use tower_quota_redis::RedisConnection;
 use super::RedisRules;
 use crate::wait::{Backoff, pause};
 
-/// A connection without a message is pinged this often.
 const PING_EVERY: Duration = Duration::from_secs(5);
 
-/// A task that listens for announcements, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Announcements {
     changed: Arc<watch::Sender<()>>,
@@ -29,7 +27,6 @@ pub(super) struct Announcements {
     task: JoinHandle<()>,
 }
 
-/// The end of a subscription.
 enum Lost {
     Failed(RedisError),
     TimedOut,
@@ -53,7 +50,6 @@ impl Announcements {
         }
     }
 
-    /// Returns whether a subscription was lost since the last call.
     pub(super) fn was_lost(&self) -> bool {
         self.was_lost.swap(false, Ordering::Relaxed)
     }
@@ -83,7 +79,7 @@ async fn follow(
             Lost::TimedOut => "no answer".to_owned(),
             Lost::Closed => "the connection was closed".to_owned(),
         };
-        // The store may be lost too: ask it now, not at the next poll.
+        // The store may have lost data, so read it at once.
         was_lost.store(true, Ordering::Relaxed);
         changed.send_replace(());
         tracing::debug!(
@@ -95,7 +91,6 @@ async fn follow(
     }
 }
 
-/// Marks a change for each announcement, until the connection is lost.
 async fn subscribe(
     connection: &RedisConnection,
     channel: &str,

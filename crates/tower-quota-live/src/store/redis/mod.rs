@@ -13,9 +13,8 @@
 //! quota:rules:{NAME}:changed    channel: the revision, at every change
 //! ```
 //!
-//! The keys share a hash tag, hence a slot of a cluster. Each change is one script call, so it is made entirely or not
-//! at all, and of two writers one gets a conflict. None of the keys but the reports expires: under a policy that evicts
-//! keys with an expiry they stay.
+//! The keys share a hash tag, hence a slot of a cluster. A change is a single script call, so it is
+//! atomic. Only the reports expire, so `volatile` eviction policies keep the other keys.
 
 mod announce;
 
@@ -37,13 +36,13 @@ use crate::shadow::ShadowReport;
 use crate::time::Time;
 use crate::version::{NewVersion, Version, VersionInfo};
 
-/// The blocks that one call reads or restores, so that no call takes Redis longer than a millisecond.
+/// The most blocks in a call, to keep calls below a millisecond in Redis.
 const PAGE: usize = 250;
 
 /// A [`RuleStore`] in Redis, shared by all instances.
 ///
-/// Connections are made when they are needed and replaced when they are lost. Each call ends within the deadline. A
-/// change is announced to all instances at once.
+/// Connections open on demand, and reconnect. Calls end within [`DEADLINE`](Self::DEADLINE).
+/// Changes are announced by Pub/Sub.
 pub struct RedisRules {
     connection: RedisConnection,
     script: Script,
@@ -59,15 +58,14 @@ struct RedisKeys {
 }
 
 impl RedisRules {
-    /// The time that the reports of a shadow document are kept after the last one.
     const REPORTS_KEPT: Duration = Duration::from_secs(24 * 3_600);
-    /// The longest that a call may take, connecting included.
+    /// The deadline of a call, connecting included.
     pub const DEADLINE: Duration = Duration::from_secs(2);
 
-    /// Uses the servers at a URL, which is one of those that [`RedisStore::connect`] takes. No connection is made yet.
+    /// Uses the servers at a URL, see [`RedisStore::connect`]. Connects later, on demand.
     ///
-    /// Instances with the same name share the same rules: 1 to 64 letters, digits or characters of `-_.`. Call it on a
-    /// tokio runtime, which then listens for announcements.
+    /// Instances with the same name share their rules. A name has 1 to 64 letters, digits or
+    /// characters of `-_.`. Call this on a tokio runtime, for the listener of announcements.
     ///
     /// # Errors
     /// [`RuleStoreError::Config`] for an invalid URL or name.
@@ -75,10 +73,10 @@ impl RedisRules {
         Self::with(RedisConnection::new(url, Self::DEADLINE), name)
     }
 
-    /// Uses the servers of a store of counters, with its certificates, on a connection beside its own.
+    /// Uses the servers and certificates of your counters, on a separate connection.
     ///
     /// # Errors
-    /// As [`new`](Self::new); also for a store on a pool, which does not say where its server is.
+    /// See [`new`](Self::new). Also fails for a store on a pool, without a known server.
     pub fn beside(counters: &RedisStore, name: &str) -> Result<Self, RuleStoreError> {
         Self::with(counters.connection(Self::DEADLINE), name)
     }
@@ -114,7 +112,6 @@ impl RedisRules {
         })
     }
 
-    /// Prepares a call of the script.
     fn operation(&self, operation: &str) -> ScriptInvocation<'_> {
         let mut invocation = self.script.prepare_invoke();
         for key in &self.keys.script {
@@ -181,7 +178,6 @@ impl RedisRules {
         serde_json::to_string(value).map_err(|error| RuleStoreError::unreadable(self.name(), error))
     }
 
-    /// Adds the arguments of a block to a call.
     fn add_block(
         &self,
         call: &mut ScriptInvocation<'_>,
@@ -203,7 +199,7 @@ impl RedisRules {
         }
     }
 
-    /// Reads the state with the first changes of blocks after a revision, and whether there are more.
+    /// Reads the state with the first block changes after a revision, and whether there are more.
     async fn page(
         &self,
         known: Option<u64>,
@@ -223,7 +219,7 @@ impl RedisRules {
             Vec<Option<String>>,
         ) = self.read(Some(Value::Array(parts)))?;
         let [revision, began, current, shadow] = numbers;
-        // A block that a later version of the program wrote does not make the others void.
+        // Skip blocks from a later version of the program.
         let block = |text: Option<String>| text.and_then(|text| self.json::<Block>(&text).ok());
         let changed = ids.into_iter().zip(stored.into_iter().map(block));
         let state = StoreState {
@@ -247,11 +243,10 @@ impl RedisRules {
     }
 }
 
-/// The answer of the script.
 enum Answer {
-    /// The values that it returns.
+    /// The returned values.
     Done(Vec<Value>),
-    /// Nothing was to be done.
+    /// The state is unchanged.
     Same,
 }
 
@@ -264,7 +259,6 @@ impl Answer {
     }
 }
 
-/// Returns an error for a name that cannot be a part of keys.
 pub(crate) fn check_name(name: &str) -> Result<(), RuleStoreError> {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if name.is_empty() || name.len() > 64 || !name.bytes().all(is_allowed) {
@@ -276,7 +270,6 @@ pub(crate) fn check_name(name: &str) -> Result<(), RuleStoreError> {
     Ok(())
 }
 
-/// Returns a version without its text, which has a field of its own.
 fn info_of(version: &Version) -> Version {
     Version {
         text: String::new(),
@@ -291,7 +284,7 @@ impl RuleStore for RedisRules {
 
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
         Box::pin(async move {
-            // After a lost subscription the server may be another one, with another history.
+            // After a lost subscription, the server may be another server with another history.
             let known = known.filter(|_| !self.announcements.was_lost());
             let Some((mut state, mut has_more)) = self.page(known, false).await? else {
                 return Ok(None);
@@ -300,7 +293,7 @@ impl RuleStore for RedisRules {
                 let Some((next, more)) = self.page(Some(state.revision), true).await? else {
                     break;
                 };
-                // A block that has changed since is in a later page again.
+                // If a block changes meanwhile, a later page contains it again.
                 let mut changed = state.blocks.changed;
                 changed.extend(next.blocks.changed);
                 let blocks = BlockChanges {

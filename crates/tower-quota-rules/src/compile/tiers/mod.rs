@@ -1,7 +1,7 @@
-//! Tiers and single keys: the quotas that some clients have instead of the limits' own.
+//! Tiers and overrides, the quotas of some clients.
 //!
-//! A request's tier is that of its key's override, or the extension [`Tier`] that code attached, or that of the first
-//! assignment with a pattern that matches its key. The quotas of a tier include those of the tiers that it extends.
+//! The tier of a request is the tier of its override, the extension [`Tier`] from your code, or the tier
+//! of the first matching assignment. A tier includes the quotas of extended tiers.
 
 mod overrides;
 mod tier;
@@ -18,31 +18,28 @@ use super::key_source::KeySource;
 use crate::document::{Document, Grants};
 use crate::problem::{Place, Problem, Problems};
 
-/// The tiers, assignments and overrides of a document.
 #[derive(Debug)]
 pub(crate) struct Tiers {
     default_key: Arc<KeySource>,
-    /// Each tier with the quotas of the tiers that it extends.
+    /// The tiers, with the quotas of extended tiers.
     tiers: Vec<(Name, Quotas)>,
     by_name: HashMap<Box<str>, usize>,
     /// The patterns of the assignments, in order.
     patterns: KeyPatterns,
-    /// The tier of each pattern.
+    /// The tier of every pattern.
     assigned: Vec<usize>,
     overrides: Overrides,
 }
 
-/// The tier and the quotas of a single key.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 struct Grant {
     tier: Option<usize>,
     quotas: Quotas,
 }
 
-/// Quotas by the position of the limit, sorted. `None` if the limit does not apply.
+/// Quotas sorted by the position of their limit. An absent quota is unlimited.
 type Quotas = Box<[(u32, Option<Quota>)]>;
 
-/// The tier and the quotas of one client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Granted<'a> {
     pub(crate) tier: Option<Name>,
@@ -51,7 +48,8 @@ pub(crate) struct Granted<'a> {
 }
 
 impl Granted<'_> {
-    /// Returns the quota of a limit: the outer `None` is the limit's own, the inner one that it does not apply.
+    /// Returns the quota in place of the limit's own quota, if any. An absent inner quota is
+    /// unlimited.
     pub(crate) fn quota(&self, limit: u32) -> Option<Option<Quota>> {
         let find = |quotas: &[(u32, Option<Quota>)]| {
             let at = quotas.binary_search_by_key(&limit, |(limit, _)| *limit);
@@ -62,7 +60,6 @@ impl Granted<'_> {
 }
 
 impl Tiers {
-    /// Compiles the tiers of a document, given the positions of its limits by name.
     pub(crate) fn new(
         document: &Document,
         limits: &HashMap<&str, u32>,
@@ -120,7 +117,6 @@ impl Tiers {
         self.by_name.get(name).copied()
     }
 
-    /// Returns the tier and the quotas of a request's client.
     pub(crate) fn of(&self, head: &RequestHead<'_>) -> Granted<'_> {
         if self.is_empty() {
             return Granted::default();
@@ -131,20 +127,16 @@ impl Tiers {
         })
     }
 
-    /// Returns the tier and the quotas of a client of which only the key is known.
-    ///
-    /// A tier that code attaches to requests is not.
+    /// Returns the tier and the quotas of a client by its key alone, without a tier from your code.
     pub(crate) fn of_key(&self, key: &Key<'_>) -> Granted<'_> {
         let part = self.default_key.part_of(key.scope());
         self.granted(part.map(|part| (part, key)), || None)
     }
 
-    /// Returns whether all clients have the limits' own quotas.
     pub(crate) fn is_empty(&self) -> bool {
         self.tiers.is_empty() && self.overrides.is_empty()
     }
 
-    /// Returns the tier and the quotas of a key that a part found, and of the tier that code attached.
     fn granted<'t>(
         &self,
         key: Option<(usize, &Key<'_>)>,
@@ -173,14 +165,14 @@ impl Tiers {
     }
 }
 
-/// Returns the quotas of a tier and of those that it extends, the nearest first. The check has refused circles.
+/// Returns the quotas of a tier and its extended tiers, the nearest first. The check has refused
+/// cycles.
 fn inherited(document: &Document, name: &str, limits: &HashMap<&str, u32>) -> Quotas {
     let tier = |name: &str| document.tiers.get(name);
     let extended = core::iter::successors(tier(name), |rule| tier(rule.extends.as_ref()?.as_str()));
     quotas(extended.map(|tier| &tier.limits), limits)
 }
 
-/// Returns the first quota of each limit.
 fn quotas<'g>(grants: impl IntoIterator<Item = &'g Grants>, limits: &HashMap<&str, u32>) -> Quotas {
     let named = grants.into_iter().flatten();
     let placed = named.filter_map(|(name, grant)| {
@@ -188,7 +180,7 @@ fn quotas<'g>(grants: impl IntoIterator<Item = &'g Grants>, limits: &HashMap<&st
         Some((*limit, grant.quota().copied()))
     });
     let mut quotas: Vec<(u32, Option<Quota>)> = placed.collect();
-    // Stable, so that the nearest stays first.
+    // The sort is stable, so the nearest quota stays first.
     quotas.sort_by_key(|(limit, _)| *limit);
     quotas.dedup_by_key(|(limit, _)| *limit);
     quotas.into()

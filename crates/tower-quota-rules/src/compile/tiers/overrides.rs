@@ -1,6 +1,4 @@
-//! Overrides of single keys.
-//!
-//! A key is stored once, as its bytes. Keys with the same tier and quotas share them.
+//! Overrides by key. Equal overrides share memory.
 
 use core::fmt;
 use std::collections::hash_map::Entry;
@@ -13,18 +11,15 @@ use super::Grant;
 
 type ByKey = HashMap<Box<[u8]>, Arc<Grant>, RandomState>;
 
-/// The overrides by key.
 #[derive(Default)]
 pub(super) struct Overrides {
-    /// The keys that a part finds. `None` stands for all parts that find texts.
+    /// The keys by part. All parts with texts share a map.
     by_part: HashMap<Option<usize>, ByKey, RandomState>,
     shared: HashSet<Arc<Grant>>,
 }
 
 impl Overrides {
-    /// Adds the override of a key that this part finds.
-    ///
-    /// Returns false if another text has named this key.
+    /// Adds an override. Returns false if the key has an override already.
     pub(super) fn insert(&mut self, part: Option<usize>, key: &[u8], grant: Grant) -> bool {
         let keys = self.by_part.entry(part).or_default();
         let Entry::Vacant(entry) = keys.entry(key.into()) else {
@@ -43,7 +38,6 @@ impl Overrides {
         self.by_part.is_empty()
     }
 
-    /// Returns the tier and the quotas of a key that this part found.
     pub(super) fn find(&self, part: Option<usize>, key: &[u8]) -> Option<&Grant> {
         Some(self.by_part.get(&part)?.get(key)?)
     }

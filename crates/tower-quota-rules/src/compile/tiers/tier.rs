@@ -1,10 +1,9 @@
-//! Tiers that code assigns.
-
 use std::borrow::Cow;
 
-/// The tier of a request, as an extension that an outer layer attaches: it goes before the document's assignments.
+/// The tier of a request, an extension from your own layer.
 ///
-/// An override of the client's key goes before both. A tier that the document does not have is no tier.
+/// It takes precedence over assignments, and an override takes precedence over it. Unknown names
+/// are ignored.
 ///
 /// ```
 /// use http::Request;
@@ -17,7 +16,7 @@ use std::borrow::Cow;
 pub struct Tier(Cow<'static, str>);
 
 impl Tier {
-    /// Makes a tier of this name.
+    /// Creates a tier with this name.
     #[must_use]
     pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
         Self(name.into())
