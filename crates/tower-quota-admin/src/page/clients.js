@@ -4,6 +4,8 @@ const LISTED_CLIENTS = 10;
 // Counters of many clients, which no block and no other change of a single client is about.
 const GROUPS = { everyone: "all clients", without_key: "clients without a key" };
 
+/** Returns the query for readable keys, where the server has them. */
+const keysQuery = () => (state.snapshot?.health.shows_keys ? { show_keys: true } : {});
 const nameOf = client => GROUPS[client.who] ?? client.key ?? client.hash;
 // A client that was found by its key need not be listed: the server does not know its hash.
 const body = (client, rest) => ({ key: client.left ? client.key : `hash:${client.hash}`, ...rest });
@@ -56,8 +58,7 @@ function showClients(id, clients, describe, hold = true) {
 
 async function pollTop() {
   const window = at("window").value;
-  const keys = state.snapshot?.health.shows_keys ? { show_keys: true } : {};
-  const lists = ["limited", "busy"].map(by => read("v1/top", { by, window, limit: 3 * LISTED_CLIENTS, ...keys }));
+  const lists = ["limited", "busy"].map(by => read("v1/top", { by, window, limit: 3 * LISTED_CLIENTS, ...keysQuery() }));
   const [limited, busy] = await Promise.all(lists);
   if (at("window").value !== window) return;
   showClients("limited", byClient(limited.clients, (sum, more) => sum + more), client => `${between(client)} refused`);

@@ -33,7 +33,13 @@ function makeRow(buttons = {}) {
   for (const [text, action] of Object.entries(buttons)) {
     const button = make("button", ROLES[text] ?? "operate", text);
     button.type = "button";
-    button.addEventListener("click", () => action(row.item));
+    button.addEventListener("click", async () => {
+      try {
+        await action(row.item);
+      } catch (error) {
+        report(error);
+      }
+    });
     group.append(row.buttons[text] = button);
   }
   if (group.childElementCount) row.append(group);

@@ -300,7 +300,6 @@ for (const [id, kind, action, effect] of [["add-block", "block", "Block", "get s
  * read stays as it was.
  */
 async function refresh() {
-  const keys = state.snapshot?.health.shows_keys ? { show_keys: true } : {};
   let failure;
   const list = async (name, path, draw, query) => {
     try {
@@ -311,7 +310,7 @@ async function refresh() {
     }
   };
   await Promise.all([
-    list("blocks", "v1/blocks", showBlocks, { limit: LISTED_BLOCKS, ...keys }), list("overrides", "v1/overrides", showOverrides, keys),
+    list("blocks", "v1/blocks", showBlocks, { limit: LISTED_BLOCKS, ...keysQuery() }), list("overrides", "v1/overrides", showOverrides, keysQuery()),
     list("history", "v1/rules/history", showVersions), list("shadow", "v1/rules/shadow", showShadow),
     list("audit", "v1/audit", showAudit, { limit: 50 }),
   ]);

@@ -42,27 +42,19 @@ function showBelow(title, text, differences = []) {
 
 async function showText(version) {
   shownVersion = version.number;
-  try {
-    const text = await (await send("GET", `v1/rules/${version.number}`)).text();
-    if (shownVersion === version.number) showBelow(`Version ${version.number}`, text.slice(0, LONGEST_TEXT));
-  } catch (error) {
-    report(error);
-  }
+  const text = await (await send("GET", `v1/rules/${version.number}`)).text();
+  if (shownVersion === version.number) showBelow(`Version ${version.number}`, text.slice(0, LONGEST_TEXT));
 }
 
 async function showChanges(version) {
   shownVersion = version.number;
   const before = state.history.versions.find(other => other.number < version.number);
-  try {
-    const { differences, more } = await read("v1/rules/diff", { from: before.number, to: version.number });
-    if (shownVersion !== version.number) return;
-    const all = differences.length + more;
-    const count = all === 1 ? "one value" : all ? `${number(all)} values` : "nothing";
-    const first = all > LISTED_DIFFERENCES ? `, of which ${LISTED_DIFFERENCES} are shown` : "";
-    showBelow(`Version ${version.number} changed ${count} of version ${before.number}${first}`, null, differences.slice(0, LISTED_DIFFERENCES));
-  } catch (error) {
-    report(error);
-  }
+  const { differences, more } = await read("v1/rules/diff", { from: before.number, to: version.number });
+  if (shownVersion !== version.number) return;
+  const all = differences.length + more;
+  const count = all === 1 ? "one value" : all ? `${number(all)} values` : "nothing";
+  const first = all > LISTED_DIFFERENCES ? `, of which ${LISTED_DIFFERENCES} are shown` : "";
+  showBelow(`Version ${version.number} changed ${count} of version ${before.number}${first}`, null, differences.slice(0, LISTED_DIFFERENCES));
 }
 
 /** Asks, and rolls back from the version that the person sees: a change that came first is left alone. */
