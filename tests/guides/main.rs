@@ -27,6 +27,20 @@ fn pages(folder: &str) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Returns every page for people.
+fn all_pages() -> impl Iterator<Item = PathBuf> {
+    let folders = [
+        "",
+        "docs",
+        "docs/guide",
+        "docs/reference",
+        "docs/measurements",
+        "examples",
+        "ops",
+    ];
+    folders.into_iter().flat_map(pages)
+}
+
 #[test]
 fn guides_are_in_every_index() {
     let (index, front, modules) = (
@@ -179,15 +193,7 @@ fn uses(code: &str, name: &str) -> bool {
 
 #[test]
 fn relative_links_lead_to_files() {
-    let readmes =
-        ["README.md", "CONTRIBUTING.md", "examples/README.md"].map(|page| root().join(page));
-    for page in readmes
-        .into_iter()
-        .chain(pages("docs"))
-        .chain(pages("docs/guide"))
-        .chain(pages("docs/reference"))
-        .chain(pages("docs/measurements"))
-    {
+    for page in all_pages() {
         let text = fs::read_to_string(&page).unwrap();
         for link in links(&text) {
             let file = page
@@ -195,6 +201,46 @@ fn relative_links_lead_to_files() {
                 .unwrap()
                 .join(link.split('#').next().unwrap_or_default());
             assert!(file.exists(), "{}: {link} leads nowhere", page.display());
+        }
+    }
+}
+
+#[test]
+fn pages_name_existing_scripts_and_sources() {
+    for page in all_pages().chain([root().join(".ci/run")]) {
+        let text = fs::read_to_string(&page).unwrap();
+        let is_part = |symbol: char| symbol.is_ascii_alphanumeric() || "/_.-".contains(symbol);
+        for path in text.split(|symbol| !is_part(symbol)) {
+            let path = path.trim_end_matches('.');
+            let is_named = path.starts_with("scripts/") || path.starts_with("crates/");
+            assert!(
+                !is_named || root().join(path).exists(),
+                "{}: {path} does not exist",
+                page.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn readme_names_existing_items() {
+    let interface: String = fs::read_dir(root().join("docs/api"))
+        .unwrap()
+        .map(|file| fs::read_to_string(file.unwrap().path()).unwrap())
+        .collect();
+    let readme = read("README.md");
+    let (_, table) = readme.split_once("| you want | write |").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    for code in table.split('`').skip(1).step_by(2) {
+        let is_part = |symbol: char| symbol.is_ascii_alphanumeric() || "_-".contains(symbol);
+        for name in code.split(|symbol| !is_part(symbol)) {
+            let is_other = ["user", "login", "Duration", "from_secs"].contains(&name);
+            let is_item = name.len() > 3 && !name.contains('-') && !is_other;
+            let is_number = name.starts_with(|symbol: char| symbol.is_ascii_digit());
+            assert!(
+                !is_item || is_number || interface.contains(&format!("::{name}")),
+                "{name} in {code} is not in docs/api"
+            );
         }
     }
 }

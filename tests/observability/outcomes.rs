@@ -446,7 +446,7 @@ fn reloads_are_counted_with_their_version() {
         metrics::record_reload(Some(7));
         metrics::record_reload(None);
         metrics::record_rejected_rules();
-        metrics::record_applied_rules(8);
+        metrics::record_applied_rules(8, u64::MAX);
         metrics::record_audit_event("put");
     });
     let samples = samples(&scrape);
@@ -464,6 +464,8 @@ fn reloads_are_counted_with_their_version() {
     );
     assert_eq!(samples["tower_quota_audit_events_total{kind=\"put\"}"], 1.0);
     assert_eq!(samples["tower_quota_rules_version"], 8.0);
+    let hash = samples["tower_quota_rules_hash"];
+    assert_eq!(hash, 281_474_976_710_655.0);
     assert!(samples["tower_quota_rules_applied_timestamp_seconds"] > 1.7e9);
     assert!(samples["tower_quota_rules_confirmed_timestamp_seconds"] > 1.7e9);
 }

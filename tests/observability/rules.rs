@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_live::{
-    BlockTarget, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules,
+    BlockTarget, FileRules, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules,
     WithoutRules,
 };
 use tower_quota_rules::Format;
@@ -62,6 +62,53 @@ fn live_rules_report_version_and_changes() {
             "{kind}"
         );
     }
+}
+
+#[test]
+fn empty_store_has_version_zero() {
+    let scrape = recording(async {
+        let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
+        let options = LiveOptions::new().without_rules(WithoutRules::Refuse);
+        LiveRules::start(layer.handle(), MemoryRules::new(), options)
+            .await
+            .unwrap();
+    });
+    let samples = samples(&scrape);
+    assert_eq!(samples["tower_quota_rules_version"], 0.0);
+    assert_eq!(samples[&reloads("failed")], 1.0);
+    assert!(!samples.contains_key("tower_quota_rules_hash"));
+}
+
+/// Returns the version and the hash that an instance publishes after it has followed a file through these texts.
+fn published_after(texts: &[&str]) -> [f64; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    let scrape = recording(async {
+        std::fs::write(&path, texts[0]).unwrap();
+        let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
+        let store = FileRules::new(&path).unwrap().writable();
+        let live = LiveRules::start(layer.handle(), store, LiveOptions::new())
+            .await
+            .unwrap();
+        for text in &texts[1..] {
+            live.put(None, document(text)).await.unwrap();
+        }
+    });
+    let samples = samples(&scrape);
+    ["version", "hash"].map(|name| samples[&format!("tower_quota_rules_{name}")])
+}
+
+#[test]
+fn instances_with_one_text_publish_one_hash() {
+    let [old, new] = ["5/minute", "6/minute"]
+        .map(|quota| format!("limits: [{{ name: minute, quota: {quota} }}]\n"));
+    let [first, first_hash] = published_after(&[&old]);
+    let [second, second_hash] = published_after(&[&old, &new]);
+    let [third, third_hash] = published_after(&[&old, &new, &old]);
+    assert_eq!([first, second, third], [1.0, 2.0, 3.0]);
+    assert_eq!(first_hash, third_hash);
+    assert_ne!(first_hash, second_hash);
+    assert!(first_hash > 0.0);
 }
 
 #[test]

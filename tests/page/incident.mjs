@@ -103,7 +103,7 @@ await page.getByRole("button", { name: "Roll back version 2", exact: true }).cli
 await confirm(page, "60 a minute was meant to be 600");
 say("rolled back, on the page");
 await resolves("TowerQuotaRefusalsHigh /");
-tool("audit", "--limit", "3");
+tool("audit", "--count", "3");
 
 clearInterval(watcher);
 stopLoad();

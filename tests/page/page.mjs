@@ -23,7 +23,7 @@ before(async () => {
     { key: GREEDY, path: "/export", rate: 40 },
     { key: "calm", path: "/", rate: 10 },
   ]);
-}, { timeout: 60_000 });
+}, { timeout: 120_000 });
 
 after(async () => {
   stopLoad?.();

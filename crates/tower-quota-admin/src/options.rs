@@ -97,7 +97,8 @@ impl AdminOptions {
         self
     }
 
-    /// Adds a store's figures to the health report.
+    /// Adds the figures of a store to the health report: of a memory store, a Redis store (feature `redis`), leases (feature
+    /// `lease`), or a store of your own.
     ///
     /// ```
     /// use tower_quota::MemoryStore;

@@ -46,6 +46,12 @@ impl Version {
         }
     }
 
+    /// Returns the first 48 bits of the hash.
+    pub(crate) fn short_hash(&self) -> u64 {
+        let digits = self.hash.get(..12).unwrap_or_default();
+        u64::from_str_radix(digits, 16).unwrap_or_default()
+    }
+
     /// Returns the version without its text.
     #[must_use]
     pub fn info(&self) -> VersionInfo {

@@ -42,13 +42,8 @@ pub enum ChangeKind {
 }
 
 impl Document {
-    /// The most listed differences.
-    pub const MAX_DIFFERENCES: usize = 10_000;
-
     /// Returns the changes of meaning from this document to another. Ignores the format and the
     /// order of limits.
-    ///
-    /// Lists at most [`MAX_DIFFERENCES`](Self::MAX_DIFFERENCES).
     ///
     /// ```
     /// use tower_quota_rules::{Format, Rules};
@@ -72,7 +67,6 @@ impl Document {
         };
         let mut found = Vec::new();
         compare("", &changed(self, new), &changed(new, self), &mut found);
-        found.truncate(Self::MAX_DIFFERENCES);
         found
     }
 }

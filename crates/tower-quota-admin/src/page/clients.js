@@ -58,7 +58,7 @@ function showClients(id, clients, describe, hold = true) {
 
 async function pollTop() {
   const window = at("window").value;
-  const lists = ["limited", "busy"].map(by => read("v1/top", { by, window, limit: 3 * LISTED_CLIENTS, ...keysQuery() }));
+  const lists = ["limited", "busy"].map(by => read("v1/top", { by, window, count: 3 * LISTED_CLIENTS, ...keysQuery() }));
   const [limited, busy] = await Promise.all(lists);
   if (at("window").value !== window) return;
   showClients("limited", byClient(limited.clients, (sum, more) => sum + more), client => `${between(client)} refused`);

@@ -310,9 +310,9 @@ async function refresh() {
     }
   };
   await Promise.all([
-    list("blocks", "v1/blocks", showBlocks, { limit: LISTED_BLOCKS, ...keysQuery() }), list("overrides", "v1/overrides", showOverrides, keysQuery()),
+    list("blocks", "v1/blocks", showBlocks, { count: LISTED_BLOCKS, ...keysQuery() }), list("overrides", "v1/overrides", showOverrides, keysQuery()),
     list("history", "v1/rules/history", showVersions), list("shadow", "v1/rules/shadow", showShadow),
-    list("audit", "v1/audit", showAudit, { limit: 50 }),
+    list("audit", "v1/audit", showAudit, { count: 50 }),
   ]);
   if (!failure) setText(at("failure"), "");
   // The problems say already that the source of the rules does not answer.

@@ -67,7 +67,7 @@ pub(crate) struct BlockList {
     scopes: Vec<String>,
 }
 
-/// Lists the blocks and allowances in force on all instances, the latest `limit` of them.
+/// Lists the blocks and allowances in force on all instances, the latest `count` of them.
 #[utoipa::path(
     get, path = "/v1/blocks", operation_id = "blocks", params(MostQuery, ShowQuery),
     responses((status = 200, body = BlockList), (status = 403)),

@@ -191,8 +191,7 @@ pub(super) fn listed(api: &Api, text: &str, limit: Option<&str>) -> Result<Optio
         let detail = "this instance lists no such client any more: name the client by its key";
         Problem::not_found(detail)
     };
-    api.live
-        .listed_key(hash, limit)
-        .map(Some)
-        .ok_or_else(missing)
+    let mut listed = api.live.listed_keys(limit);
+    let found = listed.find(|(of, _)| of == hash).ok_or_else(missing)?;
+    Ok(Some(found.1))
 }

@@ -118,8 +118,9 @@ pub(crate) async fn health(State(api): State<Api>) -> Json<Health> {
     responses((status = 200, description = "Rules are in force"), (status = 503, description = "No rules are in force yet")),
 )]
 pub(crate) async fn ready(State(api): State<Api>) -> StatusCode {
-    match api.live.in_force() {
-        Some(_) => StatusCode::OK,
-        None => StatusCode::SERVICE_UNAVAILABLE,
+    if api.live.is_ready() {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
     }
 }

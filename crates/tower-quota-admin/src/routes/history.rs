@@ -30,7 +30,7 @@ pub(crate) struct History {
 pub(crate) struct MostQuery {
     /// The most entries to list.
     #[param(minimum = 1, maximum = 1000)]
-    limit: Option<u16>,
+    count: Option<u16>,
 }
 
 impl MostQuery {
@@ -39,11 +39,11 @@ impl MostQuery {
     }
 
     pub(crate) fn most(&self) -> Result<Option<usize>> {
-        match self.limit {
+        match self.count {
             None => Ok(None),
             Some(most @ 1..=1_000) => Ok(Some(most.into())),
             Some(most) => Err(Problem::invalid(format_args!(
-                "limit={most} is out of range: list 1 to 1000"
+                "count={most} is out of range: list 1 to 1000"
             ))),
         }
     }

@@ -45,7 +45,7 @@ async fn client_is_peeked_granted_and_reset() {
     let reset = instance.client("reset", reset).await;
     assert_eq!(reset["remaining"], 5);
 
-    let records = instance.json("/v1/audit?limit=3").await["records"].take();
+    let records = instance.json("/v1/audit?count=3").await["records"].take();
     assert_eq!(
         (&records[0]["what"], &records[1]["what"]),
         (&json!("reset"), &json!("grant"))
@@ -88,7 +88,7 @@ async fn records_name_clients_by_listed_hash() {
     instance
         .client("reset", json!({ "limit": "minute", "key": "ann" }))
         .await;
-    let record = instance.json("/v1/audit?limit=1").await["records"][0].take();
+    let record = instance.json("/v1/audit?count=1").await["records"][0].take();
     assert_eq!(
         record["target"],
         format!("minute {}", hash.as_str().unwrap())
@@ -143,7 +143,7 @@ async fn limited_clients_are_listed_by_hash() {
     for _ in 0..7 {
         instance.ask("ann").await;
     }
-    let top = instance.json("/v1/top?by=limited&window=1m&limit=3").await;
+    let top = instance.json("/v1/top?by=limited&window=1m&count=3").await;
     let [client] = top["clients"].as_array().unwrap().as_slice() else {
         panic!("{top}")
     };
@@ -179,6 +179,97 @@ async fn keys_are_readable_where_allowed() {
         "ann"
     );
     assert_eq!(shown.json("/v1/top").await["clients"][0].get("key"), None);
+}
+
+/// Rules with two limits by API key, and one for all clients.
+const COUNTED: &str = "\
+limits:
+  - { name: minute, quota: 5 per 5 minutes, key: header x-api-key }
+  - { name: day, quota: 700/day, key: header x-api-key }
+  - { name: everyone, quota: 9000/day, key: none }
+";
+
+/// Sends requests of two clients, and lists their counters.
+async fn lists_counters(instance: &Instance) {
+    let put = instance.put_rules(COUNTED).header("If-None-Match", "*");
+    assert_eq!(put.send().await.unwrap().status(), StatusCode::OK);
+    for key in ["sk_free_1", "sk_pro_1"] {
+        for _ in 0..8 {
+            instance.ask(key).await;
+        }
+    }
+    let list = async |query: &str| {
+        let path = format!("/v1/top?by=limited&show_keys=true&{query}");
+        let top = instance.json(&path).await;
+        top["clients"].as_array().unwrap().clone()
+    };
+    let minute = list("limit=minute").await;
+    assert_eq!(minute.len(), 2);
+    for client in &minute {
+        let status = &client["status"];
+        assert_eq!(
+            (
+                &status["capacity"],
+                &status["remaining"],
+                &status["outcome"]
+            ),
+            (&json!(5), &json!(0), &json!("limited"))
+        );
+        assert!(status["retry_after_ms"].as_u64() > Some(0), "{client}");
+        assert!(status["full_after_ms"].as_u64() > Some(0), "{client}");
+    }
+    let free = list("limit=minute&prefix=sk_free_").await;
+    let keys: Vec<_> = free.iter().map(|client| &client["key"]).collect();
+    assert_eq!(keys, [&json!("sk_free_1")]);
+    assert_eq!(list("prefix=sk_").await.len(), 2);
+    assert_eq!(list("limit=minute&count=1").await.len(), 1);
+    // Nobody was refused by the other limits.
+    assert_eq!(list("limit=day").await.len(), 0);
+    // A list of all limits asks the store nothing.
+    let all = list("count=9").await;
+    assert!(all.iter().all(|client| client.get("status").is_none()));
+    problem(
+        instance.get("/v1/top?limit=hour").await,
+        ProblemKind::NotFound,
+    )
+    .await;
+    for hidden in ["prefix=sk_", "limit=minute&prefix=sk_"] {
+        let refused = instance.get(&format!("/v1/top?{hidden}")).await;
+        let refused = problem(refused, ProblemKind::InvalidRequest).await;
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains("show_keys"), "{detail}");
+    }
+}
+
+#[tokio::test]
+async fn counters_of_a_limit_are_listed() {
+    let instance = Instance::with(MemoryRules::new(), options().allow_showing_keys()).await;
+    lists_counters(&instance).await;
+    // Busy clients have a counter in every limit.
+    for _ in 0..600 {
+        instance.ask("sk_pro_1").await;
+    }
+    let counters = instance.json("/v1/top?by=busy&limit=day").await["clients"].take();
+    assert_eq!(counters[0]["status"]["limit"], "day", "{counters}");
+    assert_eq!(counters[0]["status"]["capacity"], 700);
+    assert_eq!(counters[0].get("key"), None);
+    let everyone = instance.json("/v1/top?by=busy&limit=everyone").await["clients"].take();
+    assert_eq!(everyone[0]["who"], "everyone", "{everyone}");
+    assert_eq!(everyone[0]["status"]["capacity"], 9_000);
+
+    let hidden = Instance::with_rules().await;
+    let refused = hidden.get("/v1/top?show_keys=true&prefix=sk_").await;
+    problem(refused, ProblemKind::KeysHidden).await;
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn counters_in_redis_are_listed() {
+    let server = tower_quota_testkit::RedisServer::start();
+    let counters = tower_quota_redis::RedisStore::connect(&server.url()).await;
+    let (options, live) = (options().allow_showing_keys(), LiveOptions::new());
+    let instance = Instance::counting(counters.unwrap(), MemoryRules::new(), options, live).await;
+    lists_counters(&instance).await;
 }
 
 #[tokio::test]

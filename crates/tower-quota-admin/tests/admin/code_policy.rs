@@ -35,6 +35,7 @@ async fn policy_of_code_is_operated_without_document() {
     let health = instance.json("/v1/health").await;
     assert_eq!(health["healthy"], true);
     assert_eq!(health.get("rules"), None, "no source is missing");
+    assert_eq!(instance.get("/v1/ready").await.status(), StatusCode::OK);
     assert_eq!(instance.get("/v1/events").await.status(), StatusCode::OK);
 
     for (method, path) in [

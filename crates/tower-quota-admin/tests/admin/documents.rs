@@ -212,7 +212,7 @@ async fn rollback_is_a_new_version() {
         stricter()
     );
 
-    let history = instance.json("/v1/rules/history?limit=2").await;
+    let history = instance.json("/v1/rules/history?count=2").await;
     let numbers: Vec<_> = history["versions"]
         .as_array()
         .unwrap()
@@ -224,7 +224,7 @@ async fn rollback_is_a_new_version() {
         history["versions"][0]["comment"],
         "rollback to version 1: oops"
     );
-    let audit = instance.json("/v1/audit?limit=1").await;
+    let audit = instance.json("/v1/audit?count=1").await;
     let record = &audit["records"][0];
     assert_eq!(
         (&record["who"], &record["what"], &record["comment"]),

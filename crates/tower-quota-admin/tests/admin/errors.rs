@@ -34,7 +34,7 @@ async fn unknown_path_and_method_are_problems() {
     )
     .await;
     problem(
-        instance.get("/v1/top?limit=0").await,
+        instance.get("/v1/top?count=0").await,
         ProblemKind::InvalidRequest,
     )
     .await;

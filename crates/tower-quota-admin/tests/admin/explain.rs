@@ -87,3 +87,21 @@ async fn key_of_code_is_given_or_listed_as_unknown() {
     let unknown = explained["unknown"].to_string();
     assert!(unknown.contains("`code tenant`"), "{unknown}");
 }
+
+#[tokio::test]
+async fn sample_has_ipv6_and_lists_of_values() {
+    let instance = instance().await;
+    let sample = json!({
+        "path": "/Reports/1?q=%20a",
+        "address": "2001:db8::1",
+        "headers": { "accept": ["text/html", "text/plain"], "x-one": "1" },
+        "keys": { "code tenant": "pro-y" },
+    });
+    assert_eq!(explain(&instance, sample).await.0, ["minute"]);
+    let document = serde_json::to_value(tower_quota_admin::openapi()).unwrap();
+    let fields = &document["components"]["schemas"]["SampleRequest"]["properties"];
+    let pattern = fields["address"]["pattern"].as_str().unwrap();
+    assert!(pattern.contains(':'), "{pattern}");
+    let values = document["components"]["schemas"]["OneOrMany"].to_string();
+    assert!(values.contains("array"), "{values}");
+}

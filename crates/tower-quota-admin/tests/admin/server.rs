@@ -6,7 +6,7 @@ use axum::Router;
 use axum::routing::get;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+use tower_quota::{MemoryStore, Policy, RateLimitLayer, Store};
 use tower_quota_admin::{AdminOptions, router};
 use tower_quota_live::{
     LiveOptions, LiveRules, MemoryRules, RuleStore, ShadowCounts, WithoutRules,
@@ -67,9 +67,21 @@ impl Instance {
         options: AdminOptions,
         live: LiveOptions,
     ) -> Self {
-        let counts = ShadowCounts::new();
         let counters = MemoryStore::new();
-        let layer = RateLimitLayer::new(counters.clone(), Policy::new())
+        let figures = counters.clone();
+        let options = options.store_figures("memory", move || figures.stats());
+        Self::counting(counters, store, options, live).await
+    }
+
+    /// Starts an instance that counts in this store.
+    pub(crate) async fn counting<S: Store>(
+        counters: S,
+        store: impl RuleStore,
+        options: AdminOptions,
+        live: LiveOptions,
+    ) -> Self {
+        let counts = ShadowCounts::new();
+        let layer = RateLimitLayer::new(counters, Policy::new())
             .on_decision(counts.listener())
             .count_busy_clients();
         let live_options = live
@@ -79,11 +91,7 @@ impl Instance {
         let live = LiveRules::start(layer.handle(), store, live_options)
             .await
             .unwrap();
-        let admin = router(
-            live,
-            options.store_figures("memory", move || counters.stats()),
-        )
-        .unwrap();
+        let admin = router(live, options).unwrap();
         let service = Router::new().fallback(get(async || "hello")).layer(layer);
         let [service, admin] = [serve(service).await, serve(admin).await];
         Self {

@@ -126,7 +126,7 @@ async fn rollback_during_shadow_conflicts() {
     assert_eq!(problem(refused, ProblemKind::Conflict).await["current"], 2);
     let shadow = instance.tag("/v1/rules/shadow").await;
     assert_eq!(rollback(shadow).await.unwrap().status(), StatusCode::OK);
-    let audit = instance.json("/v1/audit?limit=2").await;
+    let audit = instance.json("/v1/audit?count=2").await;
     let [rollback, abandon] = [&audit["records"][0], &audit["records"][1]];
     assert_eq!(
         (&rollback["what"], &abandon["what"], &abandon["before"]),

@@ -18,9 +18,15 @@ pub(crate) struct TopArguments {
     /// The period to count: 1m, 10m or 1h.
     #[arg(long, default_value = "10m", value_parser = ["1m", "10m", "1h"])]
     window: String,
+    /// Lists the clients of this limit only, each with its status.
+    #[arg(long, value_name = "NAME")]
+    limit: Option<String>,
+    /// Lists the clients only whose keys begin with this text, and shows their keys.
+    #[arg(long, value_name = "TEXT")]
+    key_prefix: Option<String>,
     /// The most clients to list.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=256))]
-    limit: u16,
+    count: u16,
     /// Shows keys, if the admin API allows it.
     #[arg(long)]
     show_keys: bool,
@@ -35,6 +41,11 @@ const EVERY: Duration = Duration::from_secs(2);
 /// Clears a terminal, and moves its cursor to the first line.
 const CLEAR_SCREEN: &str = "\x1b[2J\x1b[H";
 
+fn encoded(value: &str) -> String {
+    let bytes = value.bytes();
+    bytes.map(|byte| format!("%{byte:02x}")).collect()
+}
+
 /// Shows the health of an instance. The exit code tells whether the instance is unhealthy.
 pub(crate) fn health(api: &Api) -> Ended {
     let health = api.get("/v1/health")?;
@@ -47,10 +58,17 @@ pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {
         let text = "top clients are known to the instances, not to Redis: give --admin with the address of one";
         return Err(Failure::Usage(text.into()));
     }
-    let path = format!(
-        "/v1/top?by={}&window={}&limit={}&show_keys={}",
-        arguments.by, arguments.window, arguments.limit, arguments.show_keys
+    let show_keys = arguments.show_keys || arguments.key_prefix.is_some();
+    let mut path = format!(
+        "/v1/top?by={}&window={}&count={}&show_keys={show_keys}",
+        arguments.by, arguments.window, arguments.count
     );
+    let (limit, prefix) = (&arguments.limit, &arguments.key_prefix);
+    for (name, value) in [("limit", limit), ("prefix", prefix)] {
+        if let Some(value) = value {
+            path += &format!("&{name}={}", encoded(value));
+        }
+    }
     let list = || {
         let top = api.get(&path)?;
         // Programs get the list. People also see the number of instances and the age.

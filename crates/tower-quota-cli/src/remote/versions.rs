@@ -31,7 +31,7 @@ pub(crate) struct RollbackArguments {
 pub(crate) struct HistoryArguments {
     /// The most entries to list, the newest first.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    limit: u16,
+    count: u16,
 }
 
 #[derive(Args, Debug)]
@@ -57,12 +57,12 @@ pub(crate) fn rollback(arguments: &RollbackArguments, api: &Api) -> Ended {
 }
 
 pub(crate) fn history(arguments: &HistoryArguments, api: &Api) -> Ended {
-    let path = format!("/v1/rules/history?limit={}", arguments.limit);
+    let path = format!("/v1/rules/history?count={}", arguments.count);
     Output::answer(api.get(&path)?["versions"].take())
 }
 
 pub(crate) fn audit(arguments: &HistoryArguments, api: &Api) -> Ended {
-    let path = format!("/v1/audit?limit={}", arguments.limit);
+    let path = format!("/v1/audit?count={}", arguments.count);
     Output::answer(api.get(&path)?["records"].take())
 }
 

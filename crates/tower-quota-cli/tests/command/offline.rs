@@ -56,6 +56,19 @@ fn check_shows_every_problem_with_its_line() {
 }
 
 #[test]
+fn check_of_rules_without_limits_fails() {
+    let files = Files::new();
+    for empty in ["", "# all commented out\n"] {
+        let empty = files.write("empty.yaml", empty);
+        let out = run(&["check", &empty]).expect(1);
+        assert!(
+            out.contains("no limit") && out.contains("allow_empty"),
+            "{out}"
+        );
+    }
+}
+
+#[test]
 fn rules_from_standard_input_are_checked() {
     let mut child = command(&["check", "-", "--format", "json"]);
     let mut child = child

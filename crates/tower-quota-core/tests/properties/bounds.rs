@@ -37,6 +37,11 @@ pub(crate) fn most(quota: &Quota, first: u64, last: u64) -> u128 {
     }
 }
 
+/// Returns whether a window starts with a request, so that a refund of its first charge cannot move the start.
+pub(crate) fn starts_with_request(quota: &Quota) -> bool {
+    quota.window_offset().is_none()
+}
+
 proptest! {
     #![proptest_config(config())]
 

@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::{Charge, Entry, Operation, Quota, Timestamp};
 
+use super::bounds::starts_with_request;
 use super::trace::{KEY, Play, quota, requests};
 use super::{config, magnitude};
 
@@ -18,8 +19,7 @@ proptest! {
         refunded in vec(any::<(bool, bool, bool)>(), 30),
         pause in magnitude(1, 1 << 40),
     ) {
-        // A window that starts with its first request keeps its start when that is refunded.
-        if quota.window_offset().is_none() {
+        if starts_with_request(&quota) {
             return Ok(());
         }
         let mut play = Play::new(quota);

@@ -6,6 +6,7 @@ mod accuracy;
 mod audit;
 mod calls;
 mod close;
+mod conformance;
 mod exactness;
 mod fleet;
 mod mixed;

@@ -249,7 +249,7 @@ impl Shared {
         self: &Arc<Self>,
         mut next: InForce,
     ) -> Result<(), Box<(VersionInfo, Invalid)>> {
-        let (before, info) = (self.number(), next.version.info());
+        let (before, info) = (self.number_and_hash(), next.version.info());
         // Compiling a large policy and dropping the old policy takes a while.
         let work = self.blocking(move |shared| {
             let mut failure = None;
@@ -266,7 +266,7 @@ impl Shared {
                     shared.handle.replace_policy(policy.version(number));
                     if let Some(counts) = &shared.options.counts {
                         let shadow = next.shadow.as_ref();
-                        counts.follow(shadow.map(|(version, _)| version.number));
+                        counts.follow(shadow.map(|(version, _)| version));
                     }
                     shared.in_force.store(Some(Arc::new(next)));
                     shared.health.applied();
@@ -279,9 +279,9 @@ impl Shared {
         let applied = work
             .await
             .unwrap_or_else(|invalid| Err(Box::new((info, invalid))));
-        let after = self.number();
+        let after = self.number_and_hash();
         if after != before {
-            metrics::record_applied_rules(after);
+            metrics::record_applied_rules(after.0, after.1);
         }
         applied
     }

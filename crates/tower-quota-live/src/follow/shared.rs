@@ -82,11 +82,11 @@ impl Shared {
         self.health.start_error(self.store.name(), is_late)
     }
 
-    pub(crate) fn number(&self) -> u64 {
-        self.in_force
-            .load()
-            .as_ref()
-            .map_or(0, |in_force| in_force.version.number)
+    /// Returns the number of the version in force and a hash of its text. Both are 0 without a version.
+    pub(crate) fn number_and_hash(&self) -> (u64, u64) {
+        let in_force = self.in_force.load();
+        let version = in_force.as_ref().map(|in_force| &in_force.version);
+        version.map_or((0, 0), |version| (version.number, version.short_hash()))
     }
 
     /// Stores the counts of this instance if they have changed, for the sums of other instances.

@@ -207,7 +207,7 @@ impl LiveRules {
             .work(move |shared| shared.examine(&new).map(|()| new));
         let new = examined.await??;
         let before = self.stored().await?;
-        let new = new.above(self.shared.number());
+        let new = new.above(self.shared.number_and_hash().0);
         let version = self.shared.store.put(expected, new).await?;
         // The change applies before the store logs it, since logging may take a moment.
         self.shared.refresh().await;

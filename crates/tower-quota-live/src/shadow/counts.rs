@@ -1,10 +1,12 @@
 use core::fmt;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwapOption;
 use serde::{Deserialize, Serialize};
 use tower_quota::{Decided, Policy};
+
+use crate::version::Version;
 
 /// Counts the outcomes of a shadow document and of the document in force on an instance.
 ///
@@ -23,7 +25,19 @@ use tower_quota::{Decided, Policy};
 /// Without a shadow document, the listener costs a single load per request.
 #[derive(Clone, Default)]
 pub struct ShadowCounts {
-    running: Arc<ArcSwapOption<Mutex<ShadowReport>>>,
+    running: Arc<ArcSwapOption<Running>>,
+}
+
+/// The report of a shadow document, and a hash of its text. A restored store may reuse the number for another text.
+struct Running {
+    hash: u64,
+    report: Mutex<ShadowReport>,
+}
+
+impl Running {
+    fn report(&self) -> MutexGuard<'_, ShadowReport> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The outcomes of a shadow document on an instance, since the document began there.
@@ -149,9 +163,8 @@ impl ShadowCounts {
     pub fn listener(&self) -> impl Fn(&Decided<'_>) + Send + Sync + 'static {
         let running = Arc::clone(&self.running);
         move |decided| {
-            if let Some(report) = &*running.load() {
-                let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
-                report.note(decided);
+            if let Some(running) = &*running.load() {
+                running.report().note(decided);
             }
         }
     }
@@ -160,20 +173,26 @@ impl ShadowCounts {
     #[must_use]
     pub fn report(&self) -> Option<ShadowReport> {
         let running = self.running.load();
-        let report = running.as_ref()?.lock();
-        Some(report.unwrap_or_else(PoisonError::into_inner).clone())
+        Some(running.as_ref()?.report().clone())
     }
 
-    pub(crate) fn follow(&self, version: Option<u64>) {
-        if self.report().map(|report| report.version) == version {
+    pub(crate) fn follow(&self, shadow: Option<&Version>) {
+        let running = self.running.load();
+        let known = running.as_ref();
+        let known = known.map(|running| (running.report().version, running.hash));
+        let new = shadow.map(|version| (version.number, version.short_hash()));
+        if known == new {
             return;
         }
-        let report = version.map(|version| ShadowReport {
-            version,
-            ..ShadowReport::default()
+        let running = new.map(|(version, hash)| {
+            let report = ShadowReport {
+                version,
+                ..ShadowReport::default()
+            };
+            let report = Mutex::new(report);
+            Arc::new(Running { hash, report })
         });
-        self.running
-            .store(report.map(|report| Arc::new(Mutex::new(report))));
+        self.running.store(running);
     }
 }
 

@@ -70,17 +70,15 @@ impl LiveRules {
         }
     }
 
-    /// Returns the key of a listed client by its hash, for a limit or for any limit.
-    #[must_use]
-    pub fn listed_key(&self, hash: &str, limit: Option<&str>) -> Option<Key<'static>> {
+    /// Returns the keys of the listed clients with their hashes, for a limit or for any limit.
+    pub fn listed_keys(&self, limit: Option<&str>) -> impl Iterator<Item = (String, Key<'static>)> {
         let handle = self.handle();
         let lists = [TopWindow::Minute, TopWindow::TenMinutes, TopWindow::Hour]
             .into_iter()
             .flat_map(|window| [handle.top_refused(window), handle.top_busy(window)]);
-        let found = lists.flatten().find(|client| {
-            limit.is_none_or(|limit| client.limit().as_str() == limit)
-                && self.key_hash(client.key()) == hash
-        });
-        found.map(|client| client.key().clone())
+        let clients = lists
+            .flatten()
+            .filter(move |client| limit.is_none_or(|limit| client.limit().as_str() == limit));
+        clients.map(|client| (self.key_hash(client.key()), client.key().clone()))
     }
 }

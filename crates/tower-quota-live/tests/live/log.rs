@@ -3,23 +3,32 @@
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
 
-use tower_quota_live::{LiveOptions, MemoryRules};
+use tower_quota::MemoryStore;
+use tower_quota_live::{FileRules, LiveOptions, MemoryRules, RuleStore, WithoutRules};
+use tower_quota_rules::{Format, Rules};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 
-use crate::fixture::{Instance, broken, eventually, new};
+use crate::fixture::{Instance, broken, document, eventually, new};
 
-/// The log lines of a test's thread, each with its target.
+/// The log lines of a test's thread, each with its level and its target.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<(String, String)>>>);
+struct Log(Arc<Mutex<Vec<(Level, String, String)>>>);
 
 impl Log {
     fn has(&self, target: &str, parts: &[&str]) -> bool {
         let lines = self.0.lock().unwrap();
         lines
             .iter()
-            .any(|(of, line)| of == target && parts.iter().all(|part| line.contains(part)))
+            .any(|(_, of, line)| of == target && parts.iter().all(|part| line.contains(part)))
+    }
+
+    /// Returns the errors since the last call.
+    fn errors(&self) -> Vec<String> {
+        let lines = self.0.lock().unwrap().split_off(0);
+        let errors = lines.into_iter().filter(|line| line.0 == Level::ERROR);
+        errors.map(|line| line.2).collect()
     }
 }
 
@@ -39,10 +48,9 @@ impl Subscriber for Log {
     fn event(&self, event: &Event<'_>) {
         let mut text = Text::default();
         event.record(&mut text);
-        self.0
-            .lock()
-            .unwrap()
-            .push((event.metadata().target().to_owned(), text.0));
+        let of = event.metadata();
+        let line = (*of.level(), of.target().to_owned(), text.0);
+        self.0.lock().unwrap().push(line);
     }
 
     fn enter(&self, _: &Id) {}
@@ -91,4 +99,42 @@ async fn changes_and_rejections_are_logged() {
         "{:?}",
         log.0
     );
+}
+
+#[tokio::test]
+async fn start_without_rules_is_logged_as_error() {
+    let log = Log::default();
+    let _recording = tracing::subscriber::set_default(log.clone());
+    let fallback = || Rules::parse(&document(3), Format::Yaml).unwrap();
+    for (choice, holds) in [
+        (None, "the start fails"),
+        (Some(WithoutRules::Refuse), "every request is refused"),
+        (
+            Some(WithoutRules::Fallback(fallback())),
+            "the fallback limits hold",
+        ),
+    ] {
+        let invalid = MemoryRules::new();
+        invalid.put(None, broken()).await.unwrap();
+        let missing = FileRules::new("/nowhere/rules.yaml").unwrap();
+        let stores: [(Arc<dyn RuleStore>, &str); 3] = [
+            (Arc::new(MemoryRules::new()), "is empty"),
+            (Arc::new(invalid), "version 1 is invalid"),
+            (Arc::new(missing), "No such file"),
+        ];
+        for (store, problem) in stores {
+            let mut options = LiveOptions::new();
+            if let Some(choice) = &choice {
+                options = options.without_rules(choice.clone());
+            }
+            let _started = Instance::try_counting(MemoryStore::new(), store, options).await;
+            let errors = log.errors();
+            let [error] = errors.as_slice() else {
+                unreachable!("{problem}: {errors:?}")
+            };
+            for part in [problem, "no rules are in force", holds] {
+                assert!(error.contains(part), "{part}: {error}");
+            }
+        }
+    }
 }

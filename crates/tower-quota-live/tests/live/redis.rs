@@ -8,7 +8,7 @@ use tower_quota_live::{
 };
 use tower_quota_testkit::RedisServer;
 
-use crate::fixture::{Instance, document, eventually, new};
+use crate::fixture::{Instance, document, eventually, new, now};
 
 /// Polls that are too rare to help.
 pub(crate) fn announced() -> LiveOptions {
@@ -190,12 +190,90 @@ async fn many_blocks_are_read_once_each() {
     let bytes = sent() - before;
     assert!(bytes < 1_000_000, "{bytes} bytes for {count} blocks");
 
+    // Later blocks are read without those before them.
+    let known = sent();
+    for more in 1..=3 {
+        let day = NewBlock::block(Duration::from_secs(86_400), "ops");
+        let user = format!("later user {more}");
+        one.live.block(BlockTarget::Text(&user), day).await.unwrap();
+        eventually("it is in force", async || {
+            other.live.blocks().len() == count + more
+        })
+        .await;
+    }
+    let bytes = sent() - known;
+    assert!(bytes < 50_000, "{bytes} bytes for three blocks");
+
     for block in one.live.blocks() {
         one.live.unblock(&block.id, "ops").await.unwrap();
     }
     eventually("none is in force", async || other.live.blocks().is_empty()).await;
     let bytes = sent() - before;
     assert!(bytes < 2_000_000, "{bytes} bytes for {count} removals");
+}
+
+#[tokio::test]
+async fn announcements_in_a_row_are_read_together() {
+    let server = RedisServer::start();
+    let redis = || RedisRules::new(&server.url(), "row").unwrap();
+    let (instance, writer) = (Instance::start(redis(), announced()).await, redis());
+    writer.put(None, new(5)).await.unwrap();
+    instance.until_in_force(1).await;
+    let calls = || {
+        let info = server.command("INFO commandstats").unwrap();
+        let calls = info.split_once("cmdstat_evalsha:calls=").unwrap().1;
+        let calls = calls.split_once(',').unwrap().0;
+        calls.parse::<u128>().unwrap()
+    };
+    let (count, begun, before) = (300, now(), calls());
+    for number in 0..count {
+        let block = block_of(number, false);
+        writer.put_block(block).await.unwrap();
+    }
+    eventually("all are in force", async || {
+        instance.live.blocks().len() == 300
+    })
+    .await;
+    let (took, reads) = (begun.elapsed(), calls() - before - u128::from(count));
+    let most = 4 + took.as_millis() / 250;
+    assert!(reads <= most, "{reads} readings in {took:?}");
+}
+
+/// Puts 6,000 blocks with two instances. It prints the figures:
+/// `cargo test --release -p tower-quota-live --all-features --test live -- --ignored --nocapture thousands`.
+#[tokio::test]
+#[ignore = "a measurement, for a release build on an idle machine"]
+async fn thousands_of_blocks_cost_redis_a_millisecond_each() {
+    let server = RedisServer::start();
+    let start = async || {
+        let redis = RedisRules::new(&server.url(), "thousands").unwrap();
+        Instance::start(redis, announced()).await
+    };
+    let [one, other] = [start().await, start().await];
+    one.live.put(None, new(5)).await.unwrap();
+    other.until_in_force(1).await;
+    // The time of all commands in the one thread of Redis.
+    let in_commands = || {
+        let info = server.command("INFO commandstats").unwrap();
+        let times = info
+            .split(',')
+            .filter_map(|part| part.strip_prefix("usec="));
+        times.map(|time| time.parse::<u64>().unwrap()).sum::<u64>()
+    };
+    let (count, begun, before) = (6_000, now(), in_commands());
+    for user in 0..count {
+        let day = NewBlock::block(Duration::from_secs(86_400), "ops");
+        let user = format!("user {user}");
+        one.live.block(BlockTarget::Text(&user), day).await.unwrap();
+    }
+    eventually("all are in force", async || {
+        other.live.blocks().len() == count
+    })
+    .await;
+    let (took, each) = (begun.elapsed(), (in_commands() - before) / 6_000);
+    println!("{count} blocks in {took:?}, {each} us of Redis each");
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    assert!(each <= 1_000, "{each} us");
 }
 
 #[tokio::test]
@@ -229,7 +307,9 @@ async fn lost_blocks_return_after_a_put() {
         server.command("FLUSHALL").unwrap();
         // Somebody puts rules before an instance has asked.
         if through_instance {
-            one.live.put(None, new(7)).await.unwrap();
+            let before = one.number();
+            let put = one.live.put(None, new(7)).await.unwrap();
+            assert!(put.number > before, "{} after {before}", put.number);
         } else {
             let writer = RedisRules::new(&server.url(), "lost-blocks").unwrap();
             writer.put(None, new(6)).await.unwrap();

@@ -242,6 +242,9 @@ async fn shadow_of_restored_backup_replaces_the_old() {
     let instance = Instance::start(redis, polls).await;
     instance.live.put(None, new(50)).await.unwrap();
     instance.live.put(None, new(7).shadow()).await.unwrap();
+    for _ in 0..100 {
+        instance.ask("bob").await;
+    }
     proxy.inflict(Fault::Refuse);
     eventually("it is noticed", async || {
         !instance.live.state().is_reachable
@@ -257,6 +260,12 @@ async fn shadow_of_restored_backup_replaces_the_old() {
     proxy.heal();
     eventually("the new one is counted", async || {
         instance.limits("ann").await == [50, 100, 9, 18]
+    })
+    .await;
+    // The counts of the old one are gone, although its number was the same.
+    eventually("the counts begin again", async || {
+        let report = instance.live.shadow().unwrap();
+        report.version == 2 && report.requests < 100
     })
     .await;
 }

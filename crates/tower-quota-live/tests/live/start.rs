@@ -56,6 +56,20 @@ async fn start_without_rules_is_an_error() {
 }
 
 #[tokio::test]
+async fn unusable_fallback_is_an_error() {
+    let fallback = Rules::parse(&document(3), Format::Yaml).unwrap();
+    let options = LiveOptions::new()
+        .without_rules(WithoutRules::Fallback(fallback))
+        .with_policy(|_| std::panic::panic_any("the code of the service fails"));
+    let started =
+        Instance::try_counting(MemoryStore::new(), Arc::new(MemoryRules::new()), options).await;
+    let error = started.err().unwrap();
+    assert!(matches!(error, StartError::Fallback(_)), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains("WithoutRules::Fallback"), "{text}");
+}
+
+#[tokio::test]
 async fn every_request_is_refused_without_rules() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
     assert_eq!(instance.ask("ann").await, StatusCode::SERVICE_UNAVAILABLE);

@@ -1,6 +1,6 @@
 -- Token bucket, GCRA and leaky bucket. The bucket is full at `full_at`. `rest` is the surplus of the last refill, in
 -- grains. lows.lua describes the `marks`.
-local bucket = new_algorithm(BUCKET)
+local bucket = new_algorithm(TOKEN_BUCKET)
 
 -- Returns the position of the last mark of an instant or earlier.
 local function mark_at(marks, instant)

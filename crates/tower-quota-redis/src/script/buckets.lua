@@ -60,7 +60,7 @@ local function scan(template, part, state, position, k, now)
       if full > now then
         local limit, numbers = limits[asked], sub(limits[asked].head, 7)
         local quota, rest = limit.quota, body + 5 + #numbers
-        if kind % WATCHED ~= BUCKET then
+        if kind % WATCHED ~= TOKEN_BUCKET then
           error('a state for the model')
         elseif sub(state, body + 5, rest - 1) ~= numbers then
           quota, rest = stored_quota(state, body + 4)
@@ -73,7 +73,7 @@ local function scan(template, part, state, position, k, now)
         end
         if quota ~= limit.quota then
           used[asked] = converted_used(used[asked], quota, limit.quota)
-        elseif kind == BUCKET + WATCHED then
+        elseif kind == TOKEN_BUCKET + WATCHED then
           marks[asked] = unpack_marks(state, rest, behind - 8)
         end
       end

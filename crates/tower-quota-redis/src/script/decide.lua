@@ -43,7 +43,7 @@ local function change(template, charge, now)
     forget(charge.entry, charge.id)
     forget(charge.entry, charge.strikes_id)
   elseif operation == RENEW then
-    if charge.kind == HOLDS and may_refund(charge, taken_at, now) then
+    if charge.kind == CONCURRENT and may_refund(charge, taken_at, now) then
       return edit(charge, now, 'renew', taken_at)
     end
   elseif operation == PEEK or units == 0 then
@@ -95,7 +95,7 @@ local function decide(template, place)
   end
   for _, charge in ipairs(charges) do
     is_refused = is_refused or charge.verdict ~= ADMIT and not has(charge.flags, SHADOW)
-    has_hold = has_hold or charge.kind == HOLDS
+    has_hold = has_hold or charge.kind == CONCURRENT
   end
   if has_hold and not is_refused and (operation == CHECK or operation == CHARGE_ANYWAY) then
     -- The instant of a hold is later than all earlier changes, so that it identifies the hold.

@@ -45,7 +45,7 @@ local function parse(slot, counter)
   end
   local body = sub(bytes, 1, -8)
   local state, behind = quota:decode(body, position, slot.full_at)
-  if kind == BUCKET + WATCHED then
+  if kind == TOKEN_BUCKET + WATCHED then
     state.marks = unpack_marks(body, behind, #body)
   elseif behind ~= #body + 1 then
     error('a state that does not end')
@@ -106,7 +106,7 @@ local function judge(charge, now)
     -- The queue must have a place now, and the turn must come soon enough.
     wait = div_ceil(charge:used(state, now), charge.pace)
     retry = max(retry, wait - charge.max_wait)
-  elseif charge.kind == BUCKET then
+  elseif charge.kind == TOKEN_BUCKET then
     retry = max(retry - charge.max_wait, 0)
   end
   local blocked = blocked_for(charge, now)

@@ -1,6 +1,6 @@
 -- Holds, oldest first. Each of the `entries` has the instant of its charge, its expiry and its units. The instant
 -- identifies the hold. `first` is the first expiry, and `full_at` the last.
-local holds = new_algorithm(HOLDS)
+local holds = new_algorithm(CONCURRENT)
 
 local HOLD, HOLD_WIDTH = '<I7I7I7', 21
 

@@ -40,7 +40,7 @@ end
 -- Returns a slot's bytes with the marks of its bucket.
 local function with_marks(slot, marks)
   local packed = pack('<' .. rep('I7', #marks), unpack(marks))
-  return sub(slot, 1, 4) .. char(BUCKET + WATCHED) .. sub(slot, 6, -8) .. packed .. sub(slot, -7)
+  return sub(slot, 1, 4) .. char(TOKEN_BUCKET + WATCHED) .. sub(slot, 6, -8) .. packed .. sub(slot, -7)
 end
 
 -- Reads the marks from a position to the last byte.

@@ -1,7 +1,7 @@
 -- Reads a stored quota from the kind of its state on. Returns the quota and the position after it.
 local function stored_quota(bytes, position)
   local kind = byte(bytes, position)
-  local quota = { kind = kind == BUCKET + WATCHED and BUCKET or kind, offset = 0 }
+  local quota = { kind = kind == TOKEN_BUCKET + WATCHED and TOKEN_BUCKET or kind, offset = 0 }
   quota.capacity, position = short(bytes, position + 1)
   quota.grain, position = short(bytes, position)
   quota.pace, position = short(bytes, position)
@@ -16,7 +16,7 @@ end
 
 -- Returns the parts of a unit that a state counts.
 local function unit_of(quota)
-  return quota.kind == BUCKET and quota.grain or 1
+  return quota.kind == TOKEN_BUCKET and quota.grain or 1
 end
 
 -- Returns a * b / c rounded down, and the rest. All are at most 2^50, and `a` is below `c`.

@@ -22,13 +22,8 @@ macro_rules! shared_constants {
 
 shared_constants! {
     u8 {
-        // The version of the stored form, and kinds of state with their flags.
+        // The version of the stored form, and flags of kinds of state.
         VERSION = stored::VERSION;
-        BUCKET = Algorithm::TokenBucket.state_code();
-        FIXED_WINDOW = Algorithm::FixedWindow.state_code();
-        SLIDING_WINDOW = Algorithm::SlidingWindow.state_code();
-        SLIDING_LOG = Algorithm::SlidingLog.state_code();
-        HOLDS = Algorithm::Concurrent.state_code();
         FROM_FIRST_REQUEST = stored::FROM_FIRST_REQUEST;
         WATCHED = stored::WATCHED;
         // Operations.
@@ -88,8 +83,15 @@ pub(crate) fn with_constants(lua: &str) -> String {
     let ends_name = |symbol: char| !symbol.is_ascii_alphanumeric() && symbol != '_';
     for word in lua.split_inclusive(ends_name) {
         let name = word.trim_end_matches(ends_name);
-        match SHARED.iter().find(|(shared, _)| *shared == name) {
-            Some((_, value)) => source += &word.replace(name, &value.to_string()),
+        let shared = SHARED.iter().find(|(shared, _)| *shared == name);
+        // The number of a kind of state has the name of its algorithm.
+        let variant = name.replace('_', "");
+        let kind = Algorithm::ALL
+            .iter()
+            .find(|kind| format!("{kind:?}").to_uppercase() == variant);
+        let kind = kind.map(|kind| kind.state_code().into());
+        match shared.map(|(_, value)| *value).or(kind) {
+            Some(value) => source += &word.replace(name, &value.to_string()),
             None => source += word,
         }
     }

@@ -80,7 +80,7 @@ impl YamlReader<'_> {
 fn invalid(error: &ScanError) -> Problem {
     let reason = reason(error.info());
     let text = format_args!(
-        "this is not YAML, {reason}: look for quotes, brackets and indentation here and above"
+        "this is not YAML, {reason}: look for quotes, brackets and indentation here and above, and quote values with {{ or }}"
     );
     refused(place(*error.marker()), text)
 }

@@ -51,7 +51,7 @@ impl FromStr for KeyText {
             )),
             "client_ip" => prefixes(argument),
             "code" => Ok(Self::Code(argument.trim_start().parse()?)),
-            word if ValueKey::WORDS.contains(&word) => {
+            word if value_words().any(|known| known == word) => {
                 text.parse().map(Self::Value).map_err(TextError::of)
             }
             unknown => Err(unknown_key(unknown)),
@@ -59,10 +59,17 @@ impl FromStr for KeyText {
     }
 }
 
+/// Returns the first words of the texts that a [`ValueKey`] reads.
+fn value_words() -> impl Iterator<Item = &'static str> {
+    ValueKey::EXAMPLES
+        .into_iter()
+        .filter_map(|example| example.split(' ').next())
+}
+
 fn unknown_key(word: &str) -> TextError {
     let words = ["none", "client_ip", "code"];
     let wrong = format!("{word:?} is not a key");
-    match crate::problem::nearest(word, ValueKey::WORDS.into_iter().chain(words)) {
+    match crate::problem::nearest(word, value_words().chain(words)) {
         Some(near) => TextError::new(wrong, format_args!("write {near:?}, if that is meant")),
         None => TextError::new(
             wrong,
@@ -114,8 +121,19 @@ impl fmt::Display for KeyText {
     }
 }
 
+fn pattern() -> String {
+    let values = ValueKey::EXAMPLES.map(|example| match example.split_once(' ') {
+        Some((word, "0")) => format!(r"{word}\s+[0-9]+"),
+        Some((word, _)) => format!(r"{word}\s+\S.*"),
+        None => example.into(),
+    });
+    format!(
+        r"^\s*(none|client_ip(\s+(v4)?/[0-9]+){{0,2}}|code\s+\S.*|{})\s*$",
+        values.join("|")
+    )
+}
+
 written_as_text!(KeyText, "a key such as \"client_ip\" or \"header x-api-key\"", {
-    "pattern": "^\\s*(none|client_ip(\\s+(v4)?/[0-9]+){0,2}|(header|metadata|code|cookie|query|path_parameter)\\s+\\S.*\
-|path_segment\\s+[0-9]+|bearer|basic_user|route|path|host|method|grpc_service|grpc_method)\\s*$",
+    "pattern": pattern(),
     "examples": ["client_ip", "client_ip /48 v4/24", "header x-api-key", "bearer", "query api_key", "path_segment 0", "none"]
 });

@@ -75,7 +75,6 @@ mod matched;
 mod mistake;
 mod named;
 mod parts;
-mod place;
 mod target;
 mod text;
 mod value;

@@ -11,22 +11,22 @@ use super::values::{
 use super::values::{path_parameter, route};
 
 impl ValueKey {
-    /// The first words of extractor texts.
-    pub const WORDS: [&str; 14] = [
-        "header",
+    /// An extractor text for each function.
+    pub const EXAMPLES: [&str; 14] = [
+        "header x-api-key",
         "bearer",
         "basic_user",
-        "cookie",
-        "query",
+        "cookie session",
+        "query key",
         "route",
-        "path_parameter",
-        "path_segment",
+        "path_parameter id",
+        "path_segment 0",
         "path",
         "host",
         "method",
         "grpc_service",
         "grpc_method",
-        "metadata",
+        "metadata x-api-key",
     ];
 }
 
@@ -37,12 +37,14 @@ impl FromStr for ValueKey {
         let text = text.trim();
         let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let argument = argument.trim_start();
-        let name = |example: &str| match argument {
-            "" => Err(KeyTextError(format!(
+        let takes_name = |example: &&str| example.starts_with(&format!("{word} "));
+        if argument.is_empty()
+            && let Some(example) = Self::EXAMPLES.into_iter().find(takes_name)
+        {
+            return Err(KeyTextError(format!(
                 "the key {word:?} does not say which: write {example:?}"
-            ))),
-            name => Ok(String::from(name)),
-        };
+            )));
+        }
         let not_a_header = |_| {
             KeyTextError(format!(
                 "{argument:?} is not the name of a header: give one such as \"x-api-key\""
@@ -56,10 +58,10 @@ impl FromStr for ValueKey {
         let key = match word {
             "header" => return try_header(argument).map_err(not_a_header),
             "metadata" => return try_metadata(argument).map_err(not_a_header),
-            "cookie" => return Ok(cookie(name("cookie session")?)),
-            "query" => return Ok(query(name("query api_key")?)),
+            "cookie" => return Ok(cookie(String::from(argument))),
+            "query" => return Ok(query(String::from(argument))),
             #[cfg(feature = "axum")]
-            "path_parameter" => return Ok(path_parameter(name("path_parameter id")?)),
+            "path_parameter" => return Ok(path_parameter(String::from(argument))),
             "path_segment" => return argument.parse().map(path_segment).map_err(not_a_number),
             "bearer" => bearer(),
             "basic_user" => basic_user(),

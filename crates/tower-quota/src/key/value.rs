@@ -4,8 +4,8 @@ use tower_quota_core::{Key, Name};
 
 use super::extractor::KeyExtractor;
 use super::header::SentValue;
-use super::place::Place;
 use super::target::host_of;
+use super::values::Place;
 use crate::head::RequestHead;
 
 /// Reads one value, for example with [`header`](super::header()).

@@ -21,9 +21,12 @@ pub fn record_rejected_rules() {
     count_reload(REJECTED);
 }
 
-/// Records the version of rules that came into force.
-pub fn record_applied_rules(version: u64) {
+/// Records the version of rules that came into force, and a hash of their text.
+///
+/// Alerts compare the hashes of your instances. The gauge has the lower 48 bits, which a float holds exactly.
+pub fn record_applied_rules(version: u64, hash: u64) {
     gauge!(table::RULES_VERSION).set(float(version));
+    gauge!(table::RULES_HASH).set(float(hash & 0xffff_ffff_ffff));
     gauge!(table::RULES_APPLIED).set(seconds_since_1970());
 }
 

@@ -138,6 +138,8 @@ metrics! {
         "Attempts to read the rules.";
     RULES_VERSION = Gauge "tower_quota_rules_version" "1" [] NONE
         "Version of the rules in force, 0 before the first.";
+    RULES_HASH = Gauge "tower_quota_rules_hash" "1" [] NONE
+        "Hash of the text of the rules in force.";
     RULES_CONFIRMED = Gauge "tower_quota_rules_confirmed_timestamp_seconds" "s" [] NONE
         "Last confirmation of the rules in force, since 1970.";
     RULES_APPLIED = Gauge "tower_quota_rules_applied_timestamp_seconds" "s" [] NONE

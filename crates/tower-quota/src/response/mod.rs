@@ -3,11 +3,9 @@
 //! Header styles read a [`HeaderReport`]. Implement [`WriteHeaders`] for your own style. A closure answers a
 //! [`Refused`] request, [`problem_details`] by default, or a [`GrpcStatus`] in [gRPC](crate::Protocol).
 //!
-//! `responses` writes a `report` with a `style` (`draft11`, `draft7`, `x_ratelimit`) or a refusal (`problem`, `grpc`).
+//! `responses` writes a `report` with a `style` or a refusal (`problem`, `grpc`).
 //! `text` formats values.
 
-mod draft11;
-mod draft7;
 mod grpc;
 mod header_report;
 mod into_refusal;
@@ -22,7 +20,6 @@ mod responses;
 mod style;
 mod text;
 mod write_headers;
-mod x_ratelimit;
 
 pub use self::grpc::GrpcStatus;
 pub use self::header_report::HeaderReport;
@@ -34,8 +31,7 @@ pub use self::refusal_body::RefusalBody;
 pub use self::refused::Refused;
 pub(crate) use self::report::Report;
 pub(crate) use self::responses::{ResponseSettings, Responses};
-pub use self::style::HeaderStyle;
+pub use self::style::{HeaderStyle, Reset};
 #[cfg(feature = "throttle")]
 pub(crate) use self::text::split_unquoted;
 pub use self::write_headers::WriteHeaders;
-pub use self::x_ratelimit::Reset;

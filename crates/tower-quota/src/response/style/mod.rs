@@ -1,13 +1,20 @@
+//! The styles of header fields, a file for each.
+
+mod draft11;
+mod draft7;
+mod x_ratelimit;
+
 use core::fmt;
 use std::sync::Arc;
 
 use http::header::HeaderName;
 use tower_quota_core::ConfigError;
 
-use super::draft7::Draft7;
-use super::draft11::Draft11;
+use self::draft7::Draft7;
+use self::draft11::Draft11;
+pub use self::x_ratelimit::Reset;
+use self::x_ratelimit::XRateLimit;
 use super::write_headers::WriteHeaders;
-use super::x_ratelimit::{Reset, XRateLimit};
 
 /// A convention of header fields that report limits to clients.
 ///

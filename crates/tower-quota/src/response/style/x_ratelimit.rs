@@ -1,8 +1,8 @@
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::header_report::HeaderReport;
-use super::text::{ceil_secs, leading_number, number_value};
-use super::write_headers::WriteHeaders;
+use crate::response::header_report::HeaderReport;
+use crate::response::text::{ceil_secs, leading_number, number_value};
+use crate::response::write_headers::WriteHeaders;
 
 /// The unit and origin of `X-RateLimit-Reset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

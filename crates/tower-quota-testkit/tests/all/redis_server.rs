@@ -13,7 +13,7 @@ fn start(program: &str) -> String {
     process
         .args([
             "--exact",
-            "named_server_answers",
+            "redis_server::named_server_answers",
             "--ignored",
             "--nocapture",
         ])

@@ -3,13 +3,13 @@
 use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
 use tower_quota_core::Name;
 
-use super::header_report::HeaderReport;
-use super::limit_report::LimitReport;
-use super::policy_text::push_policy;
-use super::text::{
+use crate::response::header_report::HeaderReport;
+use crate::response::limit_report::LimitReport;
+use crate::response::policy_text::push_policy;
+use crate::response::text::{
     FieldText, ceil_secs, members, push_integer, push_separator, push_string, text_value,
 };
-use super::write_headers::WriteHeaders;
+use crate::response::write_headers::WriteHeaders;
 
 pub(super) static FIELDS: [HeaderName; 2] = [
     HeaderName::from_static("ratelimit"),

@@ -2,11 +2,11 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use smallvec::SmallVec;
 
 use super::draft11::{FIELDS, RATE_LIMIT, RATE_LIMIT_POLICY};
-use super::header_report::HeaderReport;
-use super::text::{
+use crate::response::header_report::HeaderReport;
+use crate::response::text::{
     FieldText, ceil_secs, members, push_integer, push_separator, text_value, window_secs,
 };
-use super::write_headers::WriteHeaders;
+use crate::response::write_headers::WriteHeaders;
 
 pub(super) struct Draft7;
 

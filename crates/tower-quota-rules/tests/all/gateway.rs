@@ -11,7 +11,7 @@ use tower_quota::policy::Explained;
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, RequestHead};
 use tower_quota_rules::{CodeParts, Format, Rules, Tier};
 
-const GATEWAY: &str = include_str!("good/gateway.yaml");
+const GATEWAY: &str = include_str!("../good/gateway.yaml");
 
 fn rules(text: &str) -> Rules {
     Rules::parse(text, Format::Yaml).unwrap()

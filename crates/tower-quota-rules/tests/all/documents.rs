@@ -10,7 +10,7 @@
 use tower_quota::{MemoryStore, Quota, RateLimitLayer};
 use tower_quota_rules::{Format, Rules};
 
-const SKETCH: &str = include_str!("good/sketch.yaml");
+const SKETCH: &str = include_str!("../good/sketch.yaml");
 
 #[test]
 fn three_lines_are_a_document() {

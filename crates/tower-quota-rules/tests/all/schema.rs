@@ -49,7 +49,7 @@ fn fields(schema: &serde_json::Value, found: &mut Vec<String>) {
 
 #[test]
 fn reference_names_every_field() {
-    let page = include_str!("../../../docs/reference/rules.md");
+    let page = include_str!("../../../../docs/reference/rules.md");
     let mut found = Vec::new();
     fields(tower_quota_rules::schema().as_value(), &mut found);
     assert!(found.len() > 60);

@@ -1,0 +1,9 @@
+//! Documents, from their text to the answers of a service.
+
+mod bad;
+mod documents;
+mod gateway;
+mod hostile;
+mod index;
+mod round_trip;
+mod schema;
