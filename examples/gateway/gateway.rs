@@ -52,7 +52,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let token = std::env::var("ADMIN_TOKEN")
         .map_err(|_| "set ADMIN_TOKEN to a secret of 16 bytes or more")?;
     let source = std::env::var("RULES").unwrap_or_else(|_| RULES.to_owned());
-    let mut options = AdminOptions::new().bearer_token("admin", token);
+    let mut options = AdminOptions::new()
+        .title("gateway")
+        .bearer_token("admin", token);
     let mut live_options = LiveOptions::new();
     if let Ok(path) = std::env::var("LOCAL_COPY") {
         live_options = live_options.local_copy(path);

@@ -17,7 +17,7 @@ use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, Promet
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tower::{Layer, Service, service_fn};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer, metrics};
-use tower_quota_admin::AdminOptions;
+use tower_quota_admin::{AdminOptions, Role};
 use tower_quota_live::{
     LiveOptions, LiveRules, MemoryRules, NewVersion, ShadowCounts, WithoutRules,
 };
@@ -89,7 +89,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .store_figures("memory", move || figures.stats()),
         )
     };
-    let with_token = admin(AdminOptions::new().bearer_token("on-call", "a token of the tests"))?;
+    let with_token = admin(
+        AdminOptions::new()
+            .bearer_token("on-call", "a token of the tests")
+            .bearer_token_of_role(Role::Operate, "support", "a token of support")
+            .bearer_token_of_role(Role::Read, "dashboard", "a token of the dashboard"),
+    )?;
     let own_layer = admin(AdminOptions::new().authenticated_by_own_layer())?;
 
     serve(gateway).await?;

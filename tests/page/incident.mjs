@@ -3,8 +3,7 @@
 
 import { spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { load, logIn, open, startBrowser, startGateway, TOKEN, until } from "./setting.mjs";
+import { admin, freePort, load, logIn, open, startBrowser, startGateway, TOKEN, until } from "./setting.mjs";
 
 const MINUTE = 60_000;
 const start = Date.now();
@@ -25,12 +24,7 @@ function tool(...words) {
 }
 
 async function startPrometheus() {
-  const port = await new Promise(resolve => {
-    const listener = createServer().listen(0, "127.0.0.1", () => {
-      const { port: free } = listener.address();
-      listener.close(() => resolve(free));
-    });
-  });
+  const port = await freePort();
   const target = new URL(server.metrics).host;
   writeFileSync("prometheus.yml", `global: { scrape_interval: 5s, evaluation_interval: 5s }
 rule_files: ['${process.env.ALERTS}']
@@ -59,6 +53,16 @@ const watcher = setInterval(async () => {
 const fires = name => until(`${name} fires`, () => known.has(name), 9 * MINUTE);
 const resolves = name => until(`${name} resolves`, () => !known.has(name), 9 * MINUTE);
 
+/** Prints what the page says about limits and clients, and takes a picture. */
+async function look(name) {
+  say(`the page: ${await page.title()}`);
+  for (const line of await page.locator("#limits li:not(.idle), #limited li").evaluateAll(rows => rows.slice(0, 6).map(row => row.innerText))) {
+    console.log(`  ${line.replaceAll(/\n+/g, " | ")}`);
+  }
+  await page.mouse.move(0, 0);
+  await page.screenshot({ path: `${process.env.IMAGES}/incident-${name}.png` });
+}
+
 async function confirm(page, reason) {
   await page.getByLabel("Reason, for the audit log").fill(reason);
   await page.locator("#dialog-confirm").click();
@@ -68,7 +72,7 @@ async function confirm(page, reason) {
 // Forty clients that stay below their limits: two requests a second each.
 const clients = Array.from({ length: 40 }, (_, number) => ({ key: `client ${number}`, path: "/", rate: 2 }));
 const stopLoad = load(server.gateway, clients.map(client => ({ ...client, rate: () => (Math.random() < 0.2 ? 10 : 0) })));
-const page = await open(browser, server.admin, { colorScheme: "light", viewport: { width: 1200, height: 1000 } });
+const page = await open(browser, server.admin, { colorScheme: "light", viewport: { width: 1100, height: 860 } });
 await logIn(page);
 await page.getByText("Live", { exact: true }).waitFor();
 say("40 clients send 2 requests a second each");
@@ -78,30 +82,28 @@ say("one client begins to send as much as it can");
 const attack = spawn("wrk", ["-t", "1", "-c", "8", "-d", "1200", "-H", "x-api-key: a stolen key", `${server.gateway}/search`],
   { stdio: "ignore" });
 await fires("TowerQuotaBusyClient gateway");
-tool("top", "--by", "busy", "--window", "1m", "--limit", "3");
-await page.screenshot({ path: `${process.env.IMAGES}/incident-attack.png` });
-const attacker = page.locator("#limited li", { hasText: "limit search" }).first();
-await attacker.getByRole("button", { name: "Block" }).click();
+await look("attack");
+// The first row is the client that is refused most.
+await page.locator("#limited li").first().getByRole("button", { name: "Block" }).click();
 await confirm(page, "one client, a stolen key");
 say("blocked, on the page");
 tool("blocks");
-await new Promise(resolve => setTimeout(resolve, MINUTE));
-tool("top", "--by", "busy", "--window", "1m", "--limit", "3");
+await resolves("TowerQuotaBusyClient gateway");
 attack.kill();
 say("the client gives up");
-await resolves("TowerQuotaBusyClient gateway");
 
-const rules = await fetch(`${server.admin}/v1/rules`, { headers: { authorization: `Bearer ${TOKEN}` } });
-writeFileSync("rules.yaml", (await rules.text()).replace("600/minute", "60/minute"));
+writeFileSync("rules.yaml", (await admin(server, "GET", "rules")).replace("600/minute", "60/minute"));
 tool("put", "rules.yaml", "--expect", "2", "--comment", "tidy the limits");
 await fires("TowerQuotaRefusalsHigh /");
-tool("top", "--window", "1m", "--limit", "3");
-tool("history");
-tool("diff", "2", "3");
-await page.screenshot({ path: `${process.env.IMAGES}/incident-rules.png` });
-tool("rollback", "2", "--expect", "3", "--comment", "60 a minute was meant to be 600");
+await look("rules");
+await page.getByRole("button", { name: "Changes version 3", exact: true }).click();
+await page.locator("#diff li").first().waitFor();
+console.log(`  ${await page.locator("#shown-title").innerText()}: ${(await page.locator("#diff").innerText()).replaceAll("\n", " ")}`);
+await page.getByRole("button", { name: "Roll back version 2", exact: true }).click();
+await confirm(page, "60 a minute was meant to be 600");
+say("rolled back, on the page");
 await resolves("TowerQuotaRefusalsHigh /");
-tool("audit", "--limit", "4");
+tool("audit", "--count", "3");
 
 clearInterval(watcher);
 stopLoad();

@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
-import { TOKEN, load, logIn, open, request, startBrowser, startGateway, until } from "./setting.mjs";
+import {
+  TOKEN, admin, freePort, load, logIn, open, request, startBrowser, startExample, startGateway, startRedis, until,
+} from "./setting.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const GREEDY = "the secret key of the greedy client";
@@ -21,7 +23,7 @@ before(async () => {
     { key: GREEDY, path: "/export", rate: 40 },
     { key: "calm", path: "/", rate: 10 },
   ]);
-}, { timeout: 60_000 });
+}, { timeout: 120_000 });
 
 after(async () => {
   stopLoad?.();
@@ -30,9 +32,9 @@ after(async () => {
 });
 
 /** Returns the page, logged in and with its first data. */
-async function live(options) {
+async function live(options, token) {
   const page = await open(browser, server.admin, options);
-  await logIn(page);
+  await logIn(page, token);
   await page.getByText("Live", { exact: true }).waitFor();
   await page.locator("#versions li").first().waitFor();
   return page;
@@ -173,6 +175,49 @@ test("client is found by its key and reset", async () => {
   await close(page);
 });
 
+test("client gets another quota and a credit, until they are ended", async () => {
+  const page = await live();
+  // It sends no requests: the server does not list it.
+  const find = async () => {
+    await page.locator("#find-key").fill("a quiet customer");
+    await page.getByRole("button", { name: "Find" }).click();
+  };
+  await find();
+  const client = page.locator("#found li", { hasText: /header x-api-key/ });
+  await client.getByRole("button", { name: "Override" }).click();
+  await page.getByLabel("Limit", { exact: true }).selectOption("search");
+  await page.getByLabel("Limit", { exact: true }).selectOption("minute");
+  await assertAccessible(page, "dialog of an override");
+  assert.equal(await page.getByLabel("Quota", { exact: true }).inputValue(), "600/minute", "it begins with the quota of the limit");
+  await page.getByLabel("Quota", { exact: true }).fill("6000 a minute");
+  await page.getByLabel("Reason, for the audit log").fill("launch day");
+  await page.locator("#dialog-confirm").click();
+  await page.locator("#dialog-error", { hasText: "6000 a minute" }).waitFor();
+  await page.getByLabel("Quota", { exact: true }).fill("6000/minute");
+  await confirm(page, "launch day");
+  const override = page.locator("#overrides li", { hasText: /has 6000\/minute of limit minute.*by on-call: launch day/ });
+  await override.waitFor();
+  await until("the quota is in force", async () => {
+    await find();
+    return /minute: 6,000 of 6,000 left \(unused\)/.test(await client.textContent());
+  });
+
+  await client.getByRole("button", { name: "Grant" }).click();
+  await page.getByLabel("Limit", { exact: true }).selectOption("minute");
+  await page.getByRole("spinbutton", { name: "Units" }).fill("100");
+  await page.getByLabel("Above the quota").selectOption("For 1 hour");
+  await confirm(page, "a good customer of ours");
+  await client.getByText("minute: 6,100 of 6,100 left").waitFor();
+  const credit = page.locator("#overrides li", { hasText: "has 100 units more of limit minute" });
+  await credit.getByRole("button", { name: "End now" }).click();
+  await confirm(page, "the credit is over");
+  await credit.waitFor({ state: "detached" });
+  await override.getByRole("button", { name: "End now" }).click();
+  await confirm(page, "the launch is over");
+  await page.locator("#overrides-none").waitFor();
+  await close(page);
+});
+
 test("page names the service, its limits and the text of its rules", async () => {
   const page = await live();
   await page.getByRole("heading", { name: "gateway, tests" }).waitFor();
@@ -240,6 +285,36 @@ for (const [what, stop] of [["hangs", "SIGSTOP"], ["is gone", "SIGKILL"]]) {
   });
 }
 
+test("page says what an outage of Redis means, and when it is over", async () => {
+  const port = await freePort();
+  let redis = startRedis(port);
+  const shared = await startExample(process.env.EXAMPLE, port);
+  const page = await open(browser, shared.admin);
+  await logIn(page);
+  await page.getByText("No rules are in force yet: the limits of the program hold until you put rules.").waitFor();
+  await admin(shared, "PUT", "rules", "limits: [{ name: second, quota: 10/second }]", "application/yaml");
+  await page.getByText("Healthy", { exact: true }).waitFor();
+  redis.stop();
+  const stop = load(shared.gateway, [{ key: "pro_1", path: "/", rate: 20 }]);
+  await page.locator("#problems", { hasText: "Store redis does not answer: requests get what on_store_failure says." }).waitFor();
+  await page.locator("#problems", { hasText: /The source of the rules does not answer since .*Version 1 stays in force/ }).waitFor();
+  assert.equal(await page.locator("#problems li").count(), 2);
+  await cardOf(page, "second").getByText(/have passed uncounted/).waitFor();
+  // A page that is opened now has no list of versions, and says so nowhere as if there were none.
+  await page.reload();
+  await page.locator("#problems li").nth(1).waitFor();
+  await page.getByText("Block a client or network").waitFor();
+  assert.equal(await page.locator("#versions-none").isVisible(), false);
+  assert.equal(await page.locator("#failure").isVisible(), false);
+  redis = startRedis(port);
+  await page.getByText("Healthy", { exact: true }).waitFor({ timeout: 30_000 });
+  await page.locator("#versions li", { hasText: "In force" }).waitFor();
+  stop();
+  await close(page);
+  shared.stop();
+  redis.stop();
+});
+
 test("rollback puts an earlier version in force", async () => {
   const page = await live();
   await page.getByRole("button", { name: "Changes version 2", exact: true }).click();
@@ -253,12 +328,8 @@ test("rollback puts an earlier version in force", async () => {
 
 test("hostile comment is shown as text", async () => {
   const comment = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>";
-  const headers = { authorization: `Bearer ${TOKEN}` };
-  const rules = await fetch(`${server.admin}/v1/rules`, { headers });
-  const put = await fetch(`${server.admin}/v1/rules?comment=${encodeURIComponent(comment)}`, {
-    method: "PUT", headers: { ...headers, "if-match": "*", "content-type": "application/yaml" }, body: await rules.text(),
-  });
-  assert.equal(put.status, 200);
+  const rules = await admin(server, "GET", "rules");
+  await admin(server, "PUT", `rules?comment=${encodeURIComponent(comment)}`, rules, "application/yaml");
   const page = await live();
   await page.locator("#versions li", { hasText: comment }).waitFor();
   assert.match(await page.title(), /gateway, tests/);
@@ -268,21 +339,16 @@ test("hostile comment is shown as text", async () => {
 
 /** Puts a shadow document, and returns the number of its version. */
 async function putShadow(quota) {
-  const headers = { authorization: `Bearer ${TOKEN}` };
-  const rules = await (await fetch(`${server.admin}/v1/rules`, { headers })).text();
-  const put = await fetch(`${server.admin}/v1/rules?shadow=true`, {
-    method: "PUT", headers: { ...headers, "if-match": "*", "content-type": "application/yaml" },
-    body: rules.replace(/[0-9]+\/second(?=\n *key: client_ip)/, quota),
-  });
-  const text = await put.text();
-  assert.equal(put.status, 200, text);
-  return JSON.parse(text).number;
+  const rules = await admin(server, "GET", "rules");
+  const changed = rules.replace(/[0-9]+\/second(?=\n *key: client_ip)/, quota);
+  return JSON.parse(await admin(server, "PUT", "rules?shadow=true", changed, "application/yaml")).number;
 }
 
 test("shadow document is abandoned or promoted", async () => {
   const page = await live();
   let number = await putShadow("200000/second");
   await page.getByText(/decides no request, and is counted/).waitFor();
+  assert.ok(!(await page.locator("#limits").textContent()).includes("~"), "its limits are shown with it");
   await assertAccessible(page, "shadow");
   await page.getByRole("button", { name: `Abandon version ${number}` }).click();
   await confirm(page, "not now");
@@ -310,6 +376,28 @@ test("shadow document that another has replaced is left alone", async () => {
   await page.getByRole("button", { name: `Abandon version ${other}` }).click();
   await confirm(page, "the end of the test");
   await close(page);
+});
+
+test("each role sees the buttons that it may use", async () => {
+  const [show, ofClient, ofAll, promote, rollBack] = [/^Show version/, /^Block client/, /^Block a client/, /^Promote/, /^Roll back/];
+  const number = await putShadow("600000/second");
+  for (const [token, may, visible, hidden] of [
+    ["a token of the dashboard", "; you may only read", [show], [ofClient, ofAll, promote, rollBack]],
+    ["a token of support", "; you may not change rules", [show, ofClient, ofAll], [promote, rollBack]],
+    [TOKEN, "", [show, ofClient, ofAll, promote, rollBack], []],
+  ]) {
+    const page = await live({}, token);
+    await greedy(page).waitFor();
+    await page.locator("#shadow-title").waitFor();
+    await page.getByText(`test-1${may}`, { exact: true }).waitFor();
+    for (const name of visible) await page.getByRole("button", { name }).first().waitFor();
+    for (const name of hidden) assert.equal(await page.getByRole("button", { name }).count(), 0, `${token} sees no ${name}`);
+    if (!may) {
+      await page.getByRole("button", { name: `Abandon version ${number}` }).click();
+      await confirm(page, "all roles were seen");
+    }
+    await close(page);
+  }
 });
 
 for (const colorScheme of ["light", "dark"]) {

@@ -1,36 +1,86 @@
-// Takes the pictures of docs/images, of a gateway with some minutes of load: see scripts/page.
+// Takes ten pictures of the page, with some minutes of load: see scripts/page.
 
-import { load, logIn, open, startBrowser, startGateway, until } from "./setting.mjs";
+import { admin, freePort, load, logIn, open, startBrowser, startExample, startGateway, startRedis, until } from "./setting.mjs";
 
-const MINUTES = 2.5;
+// The pictures that pages of docs show. Look at the others, too, when you change the page.
+const SHOWN = ["attack", "block", "phone", "redis-down"];
+const DESK = { colorScheme: "light", viewport: { width: 1100, height: 860 } };
 
 const server = await startGateway(process.env.GATEWAY);
 const browser = await startBrowser();
 const start = Date.now();
 const since = () => (Date.now() - start) / 1000;
 const wave = (base, height, seconds) => () => base + height * (1 + Math.sin((2 * Math.PI * since()) / seconds)) / 2;
-const stop = load(server.gateway, [
-  { key: "shop", path: "/", rate: wave(10, 30, 45) },
-  { key: "app", path: "/", rate: wave(5, 15, 70) },
-  { key: "mobile", path: "/search", rate: wave(1, 4, 30) },
-  // An attack begins after a minute.
-  { key: "scraper", path: "/search", rate: () => (since() > 60 ? 60 : 0) },
-  { key: "old integration", path: "/search", rate: () => (since() > 90 ? 12 : 0) },
-]);
-const views = [
-  ["page-light.png", { colorScheme: "light", viewport: { width: 1200, height: 940 } }],
-  ["page-dark-phone.png", { colorScheme: "dark", viewport: { width: 390, height: 1000 } }],
+const ordinary = [
+  { key: "shop", path: "/", rate: wave(3, 5, 45) },
+  { key: "app", path: "/", rate: wave(2, 4, 70) },
+  { key: "mobile", path: "/search", rate: wave(1, 2, 30) },
 ];
-const pages = await Promise.all(views.map(async ([name, options]) => {
-  const page = await open(browser, server.admin, options);
+const stops = [load(server.gateway, ordinary)];
+const at = seconds => until(`second ${seconds} of the load`, () => since() > seconds, 180_000);
+
+async function live(address, options) {
+  const page = await open(browser, address, options);
   await logIn(page);
-  return { name, page };
-}));
-await until("the charts are full", () => since() > 60 * MINUTES, 60_000 * (MINUTES + 1));
-for (const { name, page } of pages) {
-  await page.screenshot({ path: `${process.env.IMAGES}/${name}` });
-  if (process.env.FULL) await page.screenshot({ path: `${process.env.FULL}/full-${name}`, fullPage: true });
+  await page.getByText("Live", { exact: true }).waitFor();
+  return page;
 }
-stop();
+
+async function take(page, name) {
+  const folder = SHOWN.includes(name) ? process.env.IMAGES : process.env.OTHERS;
+  await page.screenshot({ path: `${folder}/page-${name}.png` });
+  if (process.env.OTHERS) await page.screenshot({ path: `${process.env.OTHERS}/full-${name}.png`, fullPage: true });
+}
+
+const desk = await live(server.admin, DESK);
+const phone = await live(server.admin, { colorScheme: "dark", viewport: { width: 390, height: 844 } });
+
+// While the load of the first gateway grows: one with rules and counters in Redis.
+const port = await freePort();
+let redis = startRedis(port);
+const example = await startExample(process.env.EXAMPLE, port);
+stops.push(load(example.gateway, ordinary.map(client => ({ ...client, key: `pro_${client.key}` }))));
+const shared = await live(example.admin, { ...DESK, colorScheme: "dark" });
+await shared.getByText("No rules are in force yet").waitFor();
+await at(5);
+await take(shared, "no-rules");
+await admin(example, "PUT", "rules", "limits:\n  - { name: second, quota: 10/second burst 20, key: header x-api-key }\n", "application/yaml");
+
+await at(75);
+await take(desk, "calm");
+stops.push(load(server.gateway, [
+  { key: "scraper", path: "/search", rate: 60 },
+  { key: "old integration", path: "/search", rate: () => (since() > 90 ? 12 : 0) },
+]));
+redis.stop();
+await shared.getByText("does not answer").first().waitFor();
+await at(110);
+await take(shared, "redis-down");
+await at(150);
+await take(desk, "attack");
+await take(phone, "phone");
+await desk.getByLabel("Filter limits by name").fill("mi");
+await take(desk, "filtered");
+await desk.getByLabel("Filter limits by name").fill("");
+await desk.locator("#limited li").first().getByRole("button", { name: "Block" }).click();
+await desk.getByLabel("Reason, for the audit log").fill("a scraper, ticket 4711");
+await take(desk, "block");
+await desk.locator("#dialog-cancel").click();
+const rules = await admin(server, "GET", "rules");
+await admin(server, "PUT", "rules?shadow=true&comment=twice%20the%20searches", rules.replace("5/second", "10/second"), "application/yaml");
+await desk.locator("#shadow-limits li").first().waitFor();
+await at(170);
+await desk.locator("#rules").scrollIntoViewIfNeeded();
+await desk.locator("#rules").evaluate(section => section.scrollIntoView());
+await take(desk, "shadow");
+await desk.evaluate(() => scrollTo(0, 0));
+for (const [name, signal] of [["hung", "SIGSTOP"], ["gone", "SIGKILL"]]) {
+  server.signal(signal);
+  await desk.getByText(/No data since/).waitFor();
+  await take(desk, name);
+}
+
+for (const stop of stops) stop();
 await browser.close();
-server.stop();
+example.stop();
+redis.stop();

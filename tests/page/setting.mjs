@@ -1,6 +1,7 @@
 // The gateway, its load, and a browser. Every wait is for a condition and has a deadline.
 
 import { spawn } from "node:child_process";
+import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
@@ -24,14 +25,49 @@ export async function startGateway(program) {
   };
 }
 
+export function freePort() {
+  return new Promise(resolve => {
+    const listener = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = listener.address();
+      listener.close(() => resolve(port));
+    });
+  });
+}
+
+/** Starts a Redis server, which keeps nothing on disk. */
+export function startRedis(port) {
+  const child = spawn("redis-server", ["--port", port, "--bind", "127.0.0.1", "--save", ""], { stdio: "ignore" });
+  return { stop: () => child.kill("SIGKILL") };
+}
+
+/** Starts the example of a gateway, with counters and rules in Redis. */
+export async function startExample(program, redisPort) {
+  const environment = { ...process.env, ADMIN_TOKEN: TOKEN, PORT: 0, ADMIN_PORT: 0, RULES: `redis://127.0.0.1:${redisPort}` };
+  const child = spawn(program, { stdio: ["ignore", "pipe", "inherit"], env: environment });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const address = async () => /http:.*/.exec((await lines.next()).value)[0];
+  return { gateway: await address(), admin: await address(), stop: () => child.kill() };
+}
+
+/** Calls the admin API as the person on call. Returns the text of the answer. */
+export async function admin(server, method, path, body, contentType = "application/json") {
+  const headers = { authorization: `Bearer ${TOKEN}`, "if-match": "*", "content-type": contentType };
+  const response = await fetch(`${server.admin}/v1/${path}`, { method, headers, body, signal: AbortSignal.timeout(10_000) });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+  return text;
+}
+
 /** Sends requests of clients at rates a second until it is stopped. Returns the function that stops it. */
 export function load(gateway, clients) {
-  const timers = clients.map(({ key, path, rate }) => setInterval(() => {
-    const now = typeof rate === "function" ? rate() : rate;
-    for (let sent = 0; sent < now / 10; sent += 1) {
-      request(gateway, path, key).catch(() => {});
-    }
-  }, 100));
+  const timers = clients.map(({ key, path, rate }) => {
+    let due = 0;
+    return setInterval(() => {
+      for (due += (typeof rate === "function" ? rate() : rate) / 10; due >= 1; due -= 1) {
+        request(gateway, path, key).catch(() => {});
+      }
+    }, 100);
+  });
   return () => timers.forEach(clearInterval);
 }
 

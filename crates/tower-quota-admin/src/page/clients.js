@@ -4,13 +4,16 @@ const LISTED_CLIENTS = 10;
 // Counters of many clients, which no block and no other change of a single client is about.
 const GROUPS = { everyone: "all clients", without_key: "clients without a key" };
 
+/** Returns the query for readable keys, where the server has them. */
+const keysQuery = () => (state.snapshot?.health.shows_keys ? { show_keys: true } : {});
 const nameOf = client => GROUPS[client.who] ?? client.key ?? client.hash;
-const body = (client, rest) => ({ key: `hash:${client.hash}`, ...rest });
+// A client that was found by its key need not be listed: the server does not know its hash.
+const body = (client, rest) => ({ key: client.left ? client.key : `hash:${client.hash}`, ...rest });
 
 /** Joins the limits of a client, which the server lists one by one. */
 function byClient(listed, join) {
   const clients = new Map();
-  for (const row of listed) {
+  for (const row of listed.filter(({ limit }) => isEnforced(limit))) {
     const id = `${row.scope} ${row.hash}`;
     const client = clients.get(id) ?? { ...row, limits: [], wait: 0, at_least: 0, at_most: 0 };
     client.limits.push(row.limit);
@@ -30,11 +33,12 @@ function between({ at_least: low, at_most: high }) {
 }
 
 const limitNames = ({ limits }) => `${limits.length === 1 ? "limit" : "limits"} ${limits.join(", ")}`;
-const untilText = wait => (wait > 0 ? `; refused for ${duration(wait)}, until ${instant(Date.now() + wait)}` : "");
+// Shorter waits would come and go with each reading.
+const untilText = wait => (wait > 1000 ? `; refused for ${duration(wait)}, until ${instant(Date.now() + wait)}` : "");
 
 /** Shows clients with the buttons of what can be done to them. */
 function showClients(id, clients, describe, hold = true) {
-  const blocked = new Set(state.blocks.filter(block => block.kind === "block").map(block => block.id));
+  const blocked = new Set(state.blocks?.blocks.filter(block => block.kind === "block").map(block => block.id));
   show(at(id), clients, {
     id: client => `${client.scope} ${client.hash}`,
     hold,
@@ -42,9 +46,9 @@ function showClients(id, clients, describe, hold = true) {
     update: (row, client) => {
       row.main.replaceChildren(make("code", "", nameOf(client)), ` ${describe(client)}`);
       const hash = client.key ? ` ${client.hash}` : "";
-      setText(row.detail, `${client.scope}${hash}, ${limitNames(client)}${untilText(client.wait)}`);
+      setText(row.detail, `${scopeName(client.scope)}${hash}, ${limitNames(client)}${untilText(client.wait)}`);
       const { Block, Unblock, Override } = row.buttons;
-      Block.hidden = client.who in GROUPS || !state.blockable || blocked.has(client.hash);
+      Block.hidden = client.who in GROUPS || !state.blocks || blocked.has(client.hash);
       Unblock.hidden = !blocked.has(client.hash);
       Override.hidden = client.who in GROUPS || !state.overrides;
       nameButtons(row, `client ${client.hash}`);
@@ -54,8 +58,7 @@ function showClients(id, clients, describe, hold = true) {
 
 async function pollTop() {
   const window = at("window").value;
-  const keys = state.snapshot?.health.shows_keys ? { show_keys: true } : {};
-  const lists = ["limited", "busy"].map(by => read("v1/top", { by, window, count: 3 * LISTED_CLIENTS, ...keys }));
+  const lists = ["limited", "busy"].map(by => read("v1/top", { by, window, count: 3 * LISTED_CLIENTS, ...keysQuery() }));
   const [limited, busy] = await Promise.all(lists);
   if (at("window").value !== window) return;
   showClients("limited", byClient(limited.clients, (sum, more) => sum + more), client => `${between(client)} refused`);
@@ -67,7 +70,7 @@ async function pollTop() {
 function blockClient(client) {
   confirmChange({
     title: "Block this client?", action: "Block", asks: ["seconds"], done: blockText,
-    text: `All requests of ${client.scope} ${nameOf(client)} get status 403, on all instances.`,
+    text: `All requests of ${scopeName(client.scope)} ${nameOf(client)} get status 403, on all instances.`,
     act: ({ reason, seconds }) => putBlock({ target: `hash:${client.hash}`, scope: client.scope, seconds: Number(seconds), reason }),
   });
 }
@@ -98,9 +101,8 @@ function grant(client) {
 }
 
 function override(client) {
-  const limit = state.snapshot.limits.find(limit => limit.limit === client.limits[0]);
   changeLimit(client, {
-    title: "Give this client another quota?", action: "Override", asks: ["quota", "seconds"], quota: limit?.quota,
+    title: "Give this client another quota?", action: "Override", asks: ["quota", "seconds"],
     text: `One limit has another quota for ${nameOf(client)}, on all instances, until it ends.`,
     done: ({ limit, quota, until }) => `Limit ${limit} of ${nameOf(client)} is ${quota} until ${instant(until)}.`,
     act: async ({ reason, quota, seconds, limit = client.limits[0] }) => (await send("PUT", "v1/overrides", {
@@ -117,7 +119,7 @@ let found = [];
 async function find() {
   const key = at("find-key").value.trim();
   const { clients } = await post("v1/clients/find", { key });
-  found = clients.map(client => ({ ...client, key, limits: client.limits.slice(0, 20), left: {}, wait: 0 }));
+  found = clients.map(client => ({ ...client, key, limits: client.limits.filter(isEnforced).slice(0, 20), left: {}, wait: 0 }));
   await Promise.all(found.flatMap(client => client.limits.map(limit => peek(client, limit))));
 }
 
@@ -129,7 +131,7 @@ async function peek(client, limit) {
 
 function showFound() {
   const left = client => client.limits.map(limit => client.left[limit]).filter(Boolean)
-    .map(({ limit, remaining, capacity }) => `${limit}: ${number(remaining)} of ${number(capacity)} left`).join("; ");
+    .map(({ limit, remaining, capacity }) => `${limit}: ${number(remaining)} of ${number(capacity)} left${remaining === capacity ? " (unused)" : ""}`).join("; ");
   for (const client of found) client.wait = Math.max(0, ...Object.values(client.left).map(status => status.retry_after_ms ?? 0));
   showClients("found", found, client => left(client), false);
 }

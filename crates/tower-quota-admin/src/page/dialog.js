@@ -13,7 +13,7 @@ function offer(name, isOffered) {
  * Asks for the named fields and a reason, and calls `act` with their values when the person confirms. It stays open with
  * the error if that fails. `done` is shown after the change, a text or a function of what `act` returns.
  */
-function confirmChange({ title, text, action, asks = [], limits = [], quota = "", act, done }) {
+function confirmChange({ title, text, action, asks = [], limits = [], act, done }) {
   at("dialog-form").reset();
   for (const field of fields) offer(field.dataset.field, ["reason", ...asks].includes(field.dataset.field));
   setText(at("dialog-title"), title);
@@ -22,13 +22,21 @@ function confirmChange({ title, text, action, asks = [], limits = [], quota = ""
   setText(at("dialog-error"), "");
   setText(at("dialog-meant"), "");
   at("dialog-limit").replaceChildren(...limits.map(limit => make("option", "", limit)));
-  at("dialog-quota").value = quota;
+  showQuota();
   at("dialog-confirm").disabled = false;
   confirmed = { act, done };
   at("dialog").showModal();
-  fields.find(field => !field.disabled).querySelector("input, select").focus();
+  // Lengths have a default that is right most times.
+  at("dialog-form").querySelector("fieldset:enabled :required").focus();
 }
 
+/** Begins with the quota that the limit has, whichever limit is chosen. */
+function showQuota() {
+  const chosen = state.snapshot?.limits.find(({ limit }) => limit === at("dialog-limit").value);
+  at("dialog-quota").value = chosen?.quota ?? "";
+}
+
+at("dialog-limit").addEventListener("change", showQuota);
 at("dialog-credit").append(...[...at("dialog-seconds").options].map(option =>
   Object.assign(make("option", "", `For ${option.text}`), { value: option.value })));
 at("dialog-cancel").addEventListener("click", () => at("dialog").close());
@@ -73,7 +81,7 @@ async function showMeant(text) {
   if (NETWORK.test(text)) return setText(at("dialog-meant"), `All requests from ${text}.`);
   const { clients } = await post("v1/clients/find", { key: text });
   if (at("dialog-target").value.trim() !== text) return;
-  const name = ({ scope, hash, limits }) => `${scope} ${hash}: counted by ${limits.slice(0, 5).join(", ")}${limits.length > 5 ? " and others" : ""}`;
+  const name = ({ scope, hash, limits }) => `${scopeName(scope)} ${hash}: counted by ${limits.slice(0, 5).join(", ")}${limits.length > 5 ? " and others" : ""}`;
   const meant = clients.length === 1 ? `${name(clients[0])}.` : clients.length ? "" : "No limit counts by such a key.";
   setText(at("dialog-meant"), meant);
   offer("scope", clients.length > 1);

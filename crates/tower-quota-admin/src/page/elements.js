@@ -19,6 +19,9 @@ function setText(element, text) {
   if (element.textContent !== shown) element.textContent = shown;
 }
 
+// The roles whose people see a button, where they are not all who may change something.
+const ROLES = { "Roll back": "rules", Show: "", Changes: "" };
+
 /** Makes a row with a text, a detail below it, and buttons. `row.item` is what they act on. */
 function makeRow(buttons = {}) {
   const row = make("li");
@@ -28,9 +31,15 @@ function makeRow(buttons = {}) {
   row.append(make("div", "text", row.main, row.detail));
   const group = make("div", "buttons");
   for (const [text, action] of Object.entries(buttons)) {
-    const button = make("button", "", text);
+    const button = make("button", ROLES[text] ?? "operate", text);
     button.type = "button";
-    button.addEventListener("click", () => action(row.item));
+    button.addEventListener("click", async () => {
+      try {
+        await action(row.item);
+      } catch (error) {
+        report(error);
+      }
+    });
     group.append(row.buttons[text] = button);
   }
   if (group.childElementCount) row.append(group);
@@ -81,6 +90,11 @@ function show(list, items, { id, create, update, hold = false }) {
   const none = at(`${list.id}-none`);
   if (none) none.hidden = items.length > 0;
 }
+
+const scopeName = scope => (scope === "ip" ? "address" : scope);
+
+/** Returns false for a limit of the shadow document, which is shown with it. */
+const isEnforced = limit => !limit.startsWith("~");
 
 const counts = new Intl.NumberFormat("en");
 const number = value => counts.format(value);

@@ -5,9 +5,10 @@ const PAUSE_MS = 1000;
 const STALE_MS = 4000;
 // Blocks of penalties can be many: the page lists those that began last.
 const LISTED_BLOCKS = 100;
+const MAY = { read: "you may only read", operate: "you may not change rules" };
 
 const state = {
-  snapshot: null, seconds: [], blocks: [], blockable: false, overrides: null, versions: [], audit: [],
+  snapshot: null, seconds: [], blocks: null, overrides: null, history: null, shadow: null, audit: null,
   session: null, seen: 0, stale: false,
 };
 
@@ -92,7 +93,7 @@ function snapshot(data) {
   state.seconds = [...kept, ...data.seconds];
   showState();
   if (document.hidden) return;
-  showHealth(data.health, data.store_latency);
+  showHealth(data);
   showLimits();
   const changed = ["in_force", "shadow"].some(part => earlier?.rules?.[part]?.number !== data.health.rules?.[part]?.number);
   if (!earlier || changed) refresh();
@@ -110,7 +111,7 @@ function showState() {
   const time = clock.format(snapshot.at_ms);
   const refusing = snapshot.limits.filter(({ limit }) => latest(limit)[2] > 0).length;
   setText(at("title"), title);
-  setText(at("instance"), instance);
+  setText(at("instance"), [instance, MAY[document.documentElement.dataset.role]].filter(Boolean).join("; "));
   if (stale) setBadge("connection", `No data since ${time}`, "bad");
   else setBadge("connection", "Live", "good");
   setText(at("updated"), stale ? "" : `last update ${time}`);
@@ -124,12 +125,15 @@ setInterval(() => {
   if (state.session) showState();
 }, 500);
 
-function showHealth({ rules, stores, waiting, refusal_cache: cache, mistakes }, latency) {
+function showHealth({ health: { rules, stores, waiting, refusal_cache: cache, mistakes }, limits, store_latency: latency }) {
   const problems = mistakes.map(mistake => mistake.message);
-  if (rules && !rules.in_force) problems.unshift("There are no rules in force.");
-  if (rules?.last_error) problems.unshift(`Rules: ${rules.last_error} (since ${instant(rules.failing_since)})`);
-  if (rules && !rules.is_reachable) problems.unshift(`The source of the rules does not answer since ${instant(rules.reachable_since)}.`);
-  for (const store of stores) if (!store.available) problems.unshift(`Store ${store.name} does not answer.`);
+  const stays = rules?.in_force ? `Version ${rules.in_force.number} stays in force.` : "";
+  if (rules && !rules.in_force) problems.unshift(`No rules are in force yet: ${limits.length ? "the limits of the program hold" : "every request gets status 503"} until you put rules.`);
+  if (rules?.last_error) {
+    const what = rules.is_reachable ? "The newest rules cannot be used" : "The source of the rules does not answer";
+    problems.unshift(`${what} since ${instant(rules.failing_since)}: ${rules.last_error}. ${stays}`);
+  }
+  for (const store of stores) if (!store.available) problems.unshift(`Store ${store.name} does not answer: requests get what on_store_failure says.`);
   show(at("problems"), problems, { id: text => text, create: () => make("li", "problem"), update: setText });
 
   const inForce = rules?.in_force;
@@ -169,10 +173,11 @@ function latest(limit) {
   return [0, 1, 2].map(part => last.reduce((sum, { limits }) => sum + (limits[limit]?.[part] ?? 0), 0) / (seconds || 1));
 }
 
-const scopeText = scope => (scope === "everyone" ? "all clients together" : `by ${scope === "ip" ? "address" : scope}`);
+const scopeText = scope => (scope === "everyone" ? "all clients together" : `by ${scopeName(scope)}`);
 
 function showLimits() {
-  const { limits, more_limits: more, at_ms: end } = state.snapshot;
+  const { more_limits: more, at_ms: end } = state.snapshot;
+  const limits = state.snapshot.limits.filter(({ limit }) => isEnforced(limit));
   const wanted = at("filter").value.trim().toLowerCase();
   const rates = new Map(limits.map(({ limit }) => [limit, latest(limit)]));
   const refusing = limits.map(({ limit }) => limit).filter(limit => rates.get(limit)[2] > 0);
@@ -182,7 +187,6 @@ function showLimits() {
   const sorted = [...listed.filter(({ limit }) => isBusy.has(limit)), ...listed.filter(({ limit }) => !isBusy.has(limit))];
   show(at("limits"), most("limits", sorted, wanted ? 50 : 6, more), {
     id: ({ limit }) => limit,
-    hold: true,
     create: () => {
       const card = make("li");
       const part = (name, tag, className) => card.append(card[name] = make(tag, className));
@@ -199,14 +203,15 @@ function showLimits() {
       const share = refused > 0 ? ` (${Math.max(1, Math.round((100 * refused) / (admitted + refused)))} %)` : "";
       const others = refusing.filter(other => other !== limit);
       setText(card.name, limit);
-      setText(card.quota, `${quota.replace("/", " per ").replaceAll("_", " ")}, ${scopeText(scope)}`);
-      setText(card.admitted, isBusy.has(limit) ? `${rate(admitted)} admitted` : "no requests in five minutes");
+      setText(card.quota, `${quota.replace("/", " per ").replaceAll("_", " ").replace(/\d{4,}/g, digits => number(Number(digits)))}, ${scopeText(scope)}`);
+      setText(card.admitted, isBusy.has(limit) ? `${rate(admitted)} admitted` : "");
       setText(card.refused, isBusy.has(limit) ? `${rate(refused)} refused${share}` : "");
       card.refused.className = `figure ${refused > 0 ? "refused" : "note"}`;
       setText(card.extra, [
+        isBusy.has(limit) ? "" : "no requests in five minutes",
         elsewhere > 0 ? `${rate(elsewhere)} refused by ${others.length === 1 ? others[0] : "other limits"}` : "",
         shadowed ? `${number(shadowed)} would be refused (shadow)` : "",
-        degraded ? `${number(degraded)} passed uncounted` : "",
+        degraded ? `${number(degraded)} have passed uncounted` : "",
       ].filter(Boolean).join(", "));
       card.classList.toggle("idle", !isBusy.has(limit));
       card.canvas.setAttribute("aria-label", `Requests per second of limit ${limit} in the last five minutes`);
@@ -225,13 +230,14 @@ const why = ({ until, author, reason }) => `until ${instant(until)}, by ${author
 const keyName = ({ target, id }) => target.key?.text ?? target.key?.hash ?? id;
 
 function showBlocks() {
+  at("exceptions").hidden = !state.blocks;
   const unlisted = Math.max(0, (state.snapshot?.health.rules?.blocks ?? 0) - LISTED_BLOCKS);
-  show(at("blocks"), most("blocks", state.blocks, 10, unlisted), {
+  show(at("blocks"), most("blocks", state.blocks?.blocks ?? [], 10, unlisted), {
     id: block => block.id,
     create: () => makeRow({ Remove: block => unblock(block.id, block.kind) }),
     update: (row, block) => {
       row.main.replaceChildren(block.kind === "block" ? "Blocked: " : "Allowed: ", make("code", "", keyName(block)));
-      setText(row.detail, `${block.target.key ? `${block.target.key.scope}, ` : ""}${why(block)}`);
+      setText(row.detail, `${block.target.key ? `${scopeName(block.target.key.scope)}, ` : ""}${why(block)}`);
       nameButtons(row, block.id);
     },
   });
@@ -240,13 +246,13 @@ expands("blocks", showBlocks);
 
 function showOverrides() {
   at("overrides-part").hidden = !state.overrides;
-  show(at("overrides"), most("overrides", state.overrides ?? [], 10), {
+  show(at("overrides"), most("overrides", state.overrides?.overrides ?? [], 10), {
     id: entry => entry.id,
     create: () => makeRow({ "End now": endOverride }),
     update: (row, entry) => {
       const what = entry.kind === "credit" ? `has ${number(entry.units)} units more of limit ${entry.limit}` : `has ${entry.quota} of limit ${entry.limit}`;
       row.main.replaceChildren(make("code", "", keyName(entry)), ` ${what}`);
-      setText(row.detail, `${entry.target.key.scope}, ${why(entry)}`);
+      setText(row.detail, `${scopeName(entry.target.key.scope)}, ${why(entry)}`);
       nameButtons(row, entry.id);
     },
   });
@@ -263,7 +269,7 @@ function endOverride(entry) {
 
 /** Says which clients an answer of `PUT /v1/blocks` is about. */
 function blockText({ id, kind, target, until }) {
-  const client = target.key ? `${target.key.scope} ${id}` : id;
+  const client = target.key ? `${scopeName(target.key.scope)} ${id}` : id;
   return `${client} is ${kind === "block" ? "blocked" : "allowed"} until ${instant(until)}.`;
 }
 
@@ -289,30 +295,28 @@ for (const [id, kind, action, effect] of [["add-block", "block", "Block", "get s
 
 // --- What snapshots do not contain ---
 
-/** Reads the lists again. Rules are absent where code has made the policy. */
+/**
+ * Reads the lists again. They are `null` where the server has no such routes: code makes the policy. A list that cannot be
+ * read stays as it was.
+ */
 async function refresh() {
-  const keys = state.snapshot?.health.shows_keys ? { show_keys: true } : {};
-  const lists = [
-    read("v1/blocks", { count: LISTED_BLOCKS, ...keys }), read("v1/overrides", keys), read("v1/rules/history"),
-    read("v1/audit", { count: 50 }), read("v1/rules/shadow"),
-  ];
-  try {
-    const [blocks, overrides, history, audit, newest] = await Promise.all(lists.map(ifFound));
-    state.blockable = Boolean(blocks);
-    state.blocks = blocks?.blocks ?? [];
-    state.overrides = overrides?.overrides ?? null;
-    state.versions = history?.versions ?? [];
-    state.current = history?.current;
-    state.audit = audit?.records ?? [];
-    shadow = newest;
-    at("exceptions").hidden = !blocks;
-    at("rules").hidden = !history;
-    at("audits").hidden = !audit;
-    for (const draws of [showBlocks, showOverrides, showVersions, showShadow, showAudit]) draws();
-    setText(at("failure"), "");
-  } catch (error) {
-    if (state.session) report(error);
-  }
+  let failure;
+  const list = async (name, path, draw, query) => {
+    try {
+      state[name] = await ifFound(read(path, query));
+      draw();
+    } catch (error) {
+      failure = error;
+    }
+  };
+  await Promise.all([
+    list("blocks", "v1/blocks", showBlocks, { count: LISTED_BLOCKS, ...keysQuery() }), list("overrides", "v1/overrides", showOverrides, keysQuery()),
+    list("history", "v1/rules/history", showVersions), list("shadow", "v1/rules/shadow", showShadow),
+    list("audit", "v1/audit", showAudit, { count: 50 }),
+  ]);
+  if (!failure) setText(at("failure"), "");
+  // The problems say already that the source of the rules does not answer.
+  else if (state.session && !(failure.status === 503 && state.snapshot?.health.healthy === false)) report(failure);
 }
 
 /** Calls a function again and again, with a pause after each call, while the page is seen and the server answers. */

@@ -3,12 +3,13 @@
 const LISTED_DIFFERENCES = 200;
 const LONGEST_TEXT = 200_000;
 
-let shadow = null;
 let shownVersion = null;
 
 function showVersions() {
   const { in_force: inForce, shadow } = state.snapshot.health.rules ?? {};
-  show(at("versions"), most("versions", state.versions, 5), {
+  const versions = state.history?.versions ?? [];
+  at("rules").hidden = !state.history;
+  show(at("versions"), most("versions", versions, 5), {
     id: version => version.number,
     create: () => makeRow({ Show: showText, Changes: showChanges, "Roll back": rollBack }),
     update: (row, { number, author, comment, time }) => {
@@ -16,7 +17,7 @@ function showVersions() {
       row.main.replaceChildren(`Version ${number} `, make("span", number === inForce?.number ? "badge good" : "badge", badge));
       setText(row.detail, `${instant(time)}, by ${author}${comment ? `: ${comment}` : ""}`);
       row.buttons["Roll back"].hidden = Boolean(badge);
-      row.buttons.Changes.hidden = number === state.versions.at(-1).number;
+      row.buttons.Changes.hidden = number === versions.at(-1).number;
       nameButtons(row, `version ${number}`);
     },
   });
@@ -41,32 +42,24 @@ function showBelow(title, text, differences = []) {
 
 async function showText(version) {
   shownVersion = version.number;
-  try {
-    const text = await (await send("GET", `v1/rules/${version.number}`)).text();
-    if (shownVersion === version.number) showBelow(`Version ${version.number}`, text.slice(0, LONGEST_TEXT));
-  } catch (error) {
-    report(error);
-  }
+  const text = await (await send("GET", `v1/rules/${version.number}`)).text();
+  if (shownVersion === version.number) showBelow(`Version ${version.number}`, text.slice(0, LONGEST_TEXT));
 }
 
 async function showChanges(version) {
   shownVersion = version.number;
-  const before = state.versions.find(other => other.number < version.number);
-  try {
-    const { differences, more } = await read("v1/rules/diff", { from: before.number, to: version.number });
-    if (shownVersion !== version.number) return;
-    const all = differences.length + more;
-    const count = all === 1 ? "one value" : all ? `${number(all)} values` : "nothing";
-    const first = all > LISTED_DIFFERENCES ? `, of which ${LISTED_DIFFERENCES} are shown` : "";
-    showBelow(`Version ${version.number} changed ${count} of version ${before.number}${first}`, null, differences.slice(0, LISTED_DIFFERENCES));
-  } catch (error) {
-    report(error);
-  }
+  const before = state.history.versions.find(other => other.number < version.number);
+  const { differences, more } = await read("v1/rules/diff", { from: before.number, to: version.number });
+  if (shownVersion !== version.number) return;
+  const all = differences.length + more;
+  const count = all === 1 ? "one value" : all ? `${number(all)} values` : "nothing";
+  const first = all > LISTED_DIFFERENCES ? `, of which ${LISTED_DIFFERENCES} are shown` : "";
+  showBelow(`Version ${version.number} changed ${count} of version ${before.number}${first}`, null, differences.slice(0, LISTED_DIFFERENCES));
 }
 
 /** Asks, and rolls back from the version that the person sees: a change that came first is left alone. */
 function rollBack({ number, author, comment }) {
-  const match = state.versions.find(version => version.number === state.current);
+  const match = state.history.versions.find(version => version.number === state.history.current);
   confirmChange({
     title: `Roll back to version ${number}?`, action: "Roll back", done: `The rules of version ${number} are in force again.`,
     text: `The rules of version ${number} by ${author}${comment ? ` (${comment})` : ""} come into force again as a new version, on all instances.`,
@@ -77,15 +70,16 @@ function rollBack({ number, author, comment }) {
 // --- The shadow document ---
 
 function showShadow() {
+  const { shadow } = state;
   at("shadow").hidden = !shadow;
   if (!shadow) return;
   const { number: version, author, differences, all_instances: total } = shadow;
   const seen = total ?? differences;
   setText(at("promote"), `Promote version ${version}`);
   setText(at("abandon"), `Abandon version ${version}`);
-  const where = total ? ` on ${number(total.instances)} instances` : "";
+  const where = total?.instances > 1 ? ` on ${number(total.instances)} instances` : "";
   const refused = seen
-    ? ` Of ${number(seen.requests)} requests${where}, it would have refused ${number(seen.shadow_refused)}; the rules in force refused ${number(seen.current_refused)}.`
+    ? ` Of ${number(seen.requests)} requests${where}, it would have refused ${number(seen.shadow_refused)}; the rules in force refused ${number(seen.current_refused)}. Only admitted requests are counted for it, so a more generous version would refuse more than this says.`
     : "";
   setText(at("shadow-text"), `Version ${version} by ${author} decides no request, and is counted.${refused}`);
   show(at("shadow-limits"), Object.entries(seen?.limits ?? {}).slice(0, 50), {
@@ -101,7 +95,7 @@ function showShadow() {
 /** Has a button end the shadow document that the person sees. Another one that has taken its place is left alone. */
 function endsShadow(id, action, method, path, after, text) {
   at(id).addEventListener("click", () => {
-    const match = shadow;
+    const match = state.shadow;
     confirmChange({
       title: `${action} version ${match.number}?`, action, done: `Version ${match.number} is ${after}.`, text: `Version ${match.number} ${text}`,
       act: ({ reason }) => send(method, path, { match, reason }),
@@ -116,7 +110,8 @@ endsShadow("abandon", "Abandon", "DELETE", "v1/rules/shadow", "abandoned", "is n
 const ISO = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
 function showAudit() {
-  show(at("audit"), most("audit", state.audit, 10), {
+  at("audits").hidden = !state.audit;
+  show(at("audit"), most("audit", state.audit?.records ?? [], 10), {
     id: record => JSON.stringify(record),
     create: makeRow,
     update: (row, { time, who, what, target, before, after, comment }) => {

@@ -35,6 +35,9 @@ async function send(method, path, { body, query, reason, match, signal = AbortSi
   const response = await fetch(url, {
     method, headers, body: body && JSON.stringify(body), credentials: "same-origin", cache: "no-store", signal,
   });
+  const role = response.headers.get("tower-quota-role");
+  // The style hides the buttons that this role cannot use.
+  if (role) document.documentElement.dataset.role = role;
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({}));
   throw new ApiError(response.status, problem.detail ?? `The server answered ${response.status}.`);

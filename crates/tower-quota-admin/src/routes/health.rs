@@ -21,8 +21,9 @@ pub(crate) struct Health {
     instance: String,
     /// True if `show_keys=true` is allowed.
     shows_keys: bool,
-    /// The rules in force, their source and errors.
-    rules: LiveState,
+    /// The rules in force, their source and errors. Absent if code makes the policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rules: Option<LiveState>,
     /// The reported stores.
     stores: Vec<StoreHealth>,
     /// The number of queued requests.
@@ -60,7 +61,8 @@ struct MistakeHealth {
 
 impl Health {
     pub(crate) fn of(api: &Api) -> Self {
-        let (rules, handle) = (api.live.state(), api.live.handle());
+        let handle = api.live.handle();
+        let rules = api.live.follows_store().then(|| api.live.state());
         let figures = |(name, read): &crate::figures::NamedFigures| {
             let read = read();
             StoreHealth {
@@ -83,9 +85,8 @@ impl Health {
                 message: text.to_owned(),
             })
             .collect();
-        let is_followed = api.live.follows_store();
-        let healthy =
-            (rules.is_healthy() || !is_followed) && stores.iter().all(|store| store.available);
+        let healthy = rules.as_ref().is_none_or(LiveState::is_healthy)
+            && stores.iter().all(|store| store.available);
         Self {
             title: api.title.clone(),
             instance: api.instance.clone(),

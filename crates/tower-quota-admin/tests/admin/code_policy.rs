@@ -32,7 +32,9 @@ async fn policy_of_code_is_operated_without_document() {
     assert_eq!(instance.client("reset", ann).await["remaining"], 2);
     let audit = instance.json("/v1/audit").await;
     assert_eq!(audit["records"][0]["what"], "reset");
-    assert_eq!(instance.json("/v1/health").await["healthy"], true);
+    let health = instance.json("/v1/health").await;
+    assert_eq!(health["healthy"], true);
+    assert_eq!(health.get("rules"), None, "no source is missing");
     assert_eq!(instance.get("/v1/ready").await.status(), StatusCode::OK);
     assert_eq!(instance.get("/v1/events").await.status(), StatusCode::OK);
 
