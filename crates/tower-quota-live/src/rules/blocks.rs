@@ -159,12 +159,15 @@ impl LiveRules {
             BlockTarget::Scoped { scope, text } => (Some(scope), text),
         };
         let keys = self.keys();
-        let read: Vec<Key<'_>> = keys
+        let mut read: Vec<Key<'_>> = keys
             .iter()
             .filter_map(|key| key.parse(text))
             .filter(|key| !key.as_bytes().is_empty())
             .filter(|key| scope.is_none_or(|scope| key.scope().as_str() == scope))
             .collect();
+        // Several extractors may read the same key.
+        read.sort_unstable_by_key(|key| key.scope());
+        read.dedup();
         match read.as_slice() {
             [key] => {
                 let text = self.shared.options.readable_keys.then(|| text.to_owned());

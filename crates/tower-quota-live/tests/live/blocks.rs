@@ -396,6 +396,23 @@ async fn address_as_api_key_blocks_no_network() {
 }
 
 #[tokio::test]
+async fn key_of_two_extractors_is_blocked() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits:\n  - { name: any, quota: 9/minute, key: [header x-api-key, client_ip] }\n  \
+                    - { name: key, quota: 9/minute, key: header x-api-key, missing: skip }\n";
+    let new = NewVersion::new(document, Format::Yaml, "ops");
+    instance.live.put(None, new).await.unwrap();
+    let target = BlockTarget::Text("sk_leaked");
+    let blocked = instance.live.block(target, NewBlock::block(DAY, "ops"));
+    blocked.await.unwrap();
+    let with_key = Request::get("/").header("x-api-key", "sk_leaked");
+    assert_eq!(
+        instance.send(with_key).await.status(),
+        StatusCode::FORBIDDEN
+    );
+}
+
+#[tokio::test]
 async fn ambiguous_key_is_refused_with_scopes() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
     let document = "limits:\n  - { name: tenant, quota: 9/minute, key: header x-tenant }\n  \
