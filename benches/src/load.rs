@@ -1,4 +1,4 @@
-//! Many tasks that decide one request after another for a given time.
+//! Many tasks that decide one request after another for a given time, and the meters of the servers meanwhile.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use tower_quota_testkit::RedisServer;
 
 use crate::timing::{now, rest};
+use crate::traffic::Draws;
 
 /// The time of one decision in so many is measured, at random: latencies take an eighth of the memory.
 const TIMED_EVERY: u64 = 8;
@@ -25,39 +26,15 @@ pub(crate) struct Round {
     pub(crate) p50: f64,
     /// Microseconds that a decision took, 99th percentile.
     pub(crate) p99: f64,
-    /// Microseconds that the servers spent in scripts, per decision.
-    pub(crate) script: f64,
-    /// Microseconds that a script call took the server, on average.
-    pub(crate) call: f64,
     /// Script calls per decision.
     pub(crate) calls: f64,
-    /// Entries that were added to the slow log.
-    pub(crate) slow: f64,
+    /// Bytes that the servers received per decision.
+    pub(crate) bytes_in: f64,
+    /// Bytes that the servers sent per decision.
+    pub(crate) bytes_out: f64,
 }
 
-/// Uniform numbers, cheaply: a 64-bit xorshift (Marsaglia, 2003) per task.
-pub(crate) struct Keys {
-    state: u64,
-    range: u64,
-}
-
-impl Keys {
-    pub(crate) fn new(seed: u64, range: u64) -> Self {
-        Self {
-            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
-            range,
-        }
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        self.state % self.range
-    }
-}
-
-/// Decides in `tasks` tasks, on one uniform number after another, until `span` has passed.
+/// Decides in `tasks` tasks, on one random number after another, until `span` has passed.
 pub(crate) async fn run<F: Future<Output = ()> + Send>(
     servers: &[&RedisServer],
     tasks: u64,
@@ -70,8 +47,8 @@ pub(crate) async fn run<F: Future<Output = ()> + Send>(
     let workers: Vec<_> = (0..tasks)
         .map(|task| {
             let (decide, stop) = (Arc::clone(decide), Arc::clone(&stop));
-            let mut draws = Keys::new(task + 1, u64::MAX);
             tokio::spawn(async move {
+                let mut draws = Draws::new(task + 1);
                 let mut latencies = Vec::with_capacity(1 << 16);
                 let mut decisions = 0_u64;
                 while !stop.load(Ordering::Relaxed) {
@@ -80,8 +57,7 @@ pub(crate) async fn run<F: Future<Output = ()> + Send>(
                     decide(draw).await;
                     decisions += 1;
                     if let Some(asked) = asked {
-                        latencies
-                            .push(u32::try_from((now() - asked).as_nanos()).unwrap_or(u32::MAX));
+                        latencies.push((now() - asked).as_secs_f64() * 1e6);
                     }
                 }
                 (decisions, latencies)
@@ -99,26 +75,19 @@ pub(crate) async fn run<F: Future<Output = ()> + Send>(
     let elapsed = now() - began;
     let after = Meters::read(servers);
 
-    latencies.sort_unstable();
+    latencies.sort_by(f64::total_cmp);
+    let at = |share: f64| latencies.get((latencies.len() as f64 * share) as usize);
     let decisions = decisions.max(1) as f64;
-    let at = |share: f64| {
-        f64::from(
-            latencies
-                .get((latencies.len() as f64 * share) as usize)
-                .copied()
-                .unwrap_or(0),
-        ) / 1_000.0
-    };
+    let used = |meter: fn(&Meters) -> f64| (meter(&after) - meter(&before)) / decisions;
     Round {
         rate: decisions / elapsed.as_secs_f64(),
-        client_cpu: (after.client_cpu - before.client_cpu) * 1e6 / decisions,
-        server_cpu: (after.server_cpu - before.server_cpu) * 1e6 / decisions,
-        p50: at(0.5),
-        p99: at(0.99),
-        script: (after.script - before.script) / decisions,
-        call: (after.script - before.script) / (after.calls - before.calls).max(1.0),
-        calls: (after.calls - before.calls) / decisions,
-        slow: after.slow - before.slow,
+        client_cpu: used(|meters| meters.client_cpu) * 1e6,
+        server_cpu: used(|meters| meters.server_cpu) * 1e6,
+        p50: at(0.5).copied().unwrap_or_default(),
+        p99: at(0.99).copied().unwrap_or_default(),
+        calls: used(|meters| meters.calls),
+        bytes_in: used(|meters| meters.bytes_in),
+        bytes_out: used(|meters| meters.bytes_out),
     }
 }
 
@@ -129,12 +98,10 @@ pub(crate) struct Meters {
     client_cpu: f64,
     /// Seconds.
     pub(crate) server_cpu: f64,
-    /// Microseconds in scripts.
-    script: f64,
     /// Calls of scripts.
     pub(crate) calls: f64,
-    /// Entries of the slow log.
-    slow: f64,
+    bytes_in: f64,
+    bytes_out: f64,
 }
 
 impl Meters {
@@ -144,27 +111,11 @@ impl Meters {
             ..Self::default()
         };
         for server in servers {
-            sums.server_cpu +=
-                info(server, "cpu", "used_cpu_sys:") + info(server, "cpu", "used_cpu_user:");
-            let stats = server.command("INFO commandstats").unwrap_or_default();
-            let evalsha = stats
-                .lines()
-                .find_map(|line| line.strip_prefix("cmdstat_evalsha:"))
-                .unwrap_or_default();
-            let field = |name: &str| {
-                evalsha
-                    .split(',')
-                    .find_map(|field| field.strip_prefix(name)?.parse::<f64>().ok())
-                    .unwrap_or(0.0)
-            };
-            sums.calls += field("calls=");
-            sums.script += field("usec=");
-            let slow = server.command("SLOWLOG LEN").unwrap_or_default();
-            sums.slow += slow
-                .trim()
-                .trim_start_matches(':')
-                .parse::<f64>()
-                .unwrap_or(0.0);
+            let info = Info::of(server);
+            sums.server_cpu += info.number("used_cpu_sys:") + info.number("used_cpu_user:");
+            sums.calls += info.number("cmdstat_evalsha:calls=");
+            sums.bytes_in += info.number("total_net_input_bytes:");
+            sums.bytes_out += info.number("total_net_output_bytes:");
         }
         sums
     }
@@ -174,25 +125,28 @@ impl Meters {
 fn client_cpu() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The command's name is in parentheses and may hold spaces: count the fields after it. utime and stime.
-    let fields: Vec<&str> = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .split_whitespace()
-        .collect();
-    [11, 12]
-        .iter()
-        .filter_map(|&field| fields.get(field)?.parse::<f64>().ok())
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    ticks
+        .filter_map(|field| field.parse::<f64>().ok())
         .sum::<f64>()
         / 100.0
 }
 
-/// Reads one number from a section of the server's `INFO`.
-pub(crate) fn info(server: &RedisServer, section: &str, field: &str) -> f64 {
-    let text = server
-        .command(&format!("INFO {section}"))
-        .unwrap_or_default();
-    text.lines()
-        .find_map(|line| line.strip_prefix(field)?.trim().parse().ok())
-        .unwrap_or(0.0)
+/// The answer of a server to `INFO`.
+pub(crate) struct Info(String);
+
+impl Info {
+    pub(crate) fn of(server: &RedisServer) -> Self {
+        Self(server.command("INFO all").unwrap_or_default())
+    }
+
+    /// Returns the number after this text at the beginning of a line, or 0.
+    pub(crate) fn number(&self, prefix: &str) -> f64 {
+        let field = self.0.lines().find_map(|line| line.strip_prefix(prefix));
+        let number = field.and_then(|field| field.split(',').next());
+        number
+            .and_then(|number| number.trim().parse().ok())
+            .unwrap_or_default()
+    }
 }

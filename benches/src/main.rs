@@ -1,22 +1,12 @@
 //! tower-quota beside its peers, measured in one run on one machine.
 //!
-//!     cargo run --release -p tower-quota-bench -- redis [--quick] [--json FILE]
-//!     cargo run --release -p tower-quota-bench -- distance [--quick] [--json FILE]
-//!     cargo run --release -p tower-quota-bench -- memory [--quick] [--json FILE]
-//!     cargo run --release -p tower-quota-bench -- limiter [--quick] [--json FILE]
-//!     cargo run --release -p tower-quota-bench -- layer [--quick] [--json FILE]
-//!     cargo run --release -p tower-quota-bench -- rules [--quick] [--json FILE]
-//!     cargo run --release -p tower-quota-bench -- flood [--quick] [--json FILE]
-//!     cargo run --release -p tower-quota-bench -- distributed [--quick] [--json FILE]
-//!     cargo run --release -p tower-quota-bench -- simulation [--quick] [--json FILE]
-//!     cargo run --release -p tower-quota-bench -- reload [--quick] [--json FILE]
-//!     cargo run --release -p tower-quota-bench -- soak [--quick]
-//!     cargo run --release -p tower-quota-bench -- chart [FILE.json...] [--into docs]
-//!     cargo run --release -p tower-quota-bench -- before-after [docs/figures]
+//!     cargo run --release -p tower-quota-bench -- SUITE [--quick] [--json FILE]
+//!     cargo run --release -p tower-quota-bench -- all --json-into docs/figures
+//!     cargo run --release -p tower-quota-bench -- chart
 //!
-//! Contenders run in interleaved rounds, so that a machine that slows down slows all of them; figures are medians over
-//! the rounds, ratios are medians of each round's ratio. `ratio CASE VALUE` is the peer divided by tower-quota for costs
-//! and latencies, tower-quota divided by the peer for rates: above 1 is better for tower-quota.
+//! Contenders run in interleaved rounds, so that a machine that slows down slows all of them. Figures are medians over the
+//! rounds, ratios are medians of the ratio of each round. `ratio CASE VALUE` is the peer divided by tower-quota for costs
+//! and latencies, tower-quota divided by the peer for rates. Above 1 is better for tower-quota.
 
 #![allow(
     clippy::float_arithmetic,
@@ -25,93 +15,128 @@
     reason = "figures, not counters"
 )]
 
-mod beyond;
 mod chart;
-mod child;
-mod conditions;
 mod distributed;
 mod flood;
 mod layer;
 mod load;
 mod memory;
-#[cfg(feature = "metrics")]
-mod metrics;
 mod outage;
 mod redis;
 mod reload;
 mod report;
 mod rules;
 mod simulation;
-mod soak;
+mod targets;
 mod timing;
 mod traffic;
-mod wanted;
 mod work;
 
+use std::env;
 use std::error::Error;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 
 use clap::{Parser, Subcommand};
+
+use self::report::Report;
+use self::timing::now;
 
 #[derive(Parser)]
 #[command(about = "tower-quota beside its peers, measured in one run")]
 struct Arguments {
     #[command(subcommand)]
-    suite: Suite,
-    /// Short rounds: a minute or two in all, and noisier.
+    task: Task,
+    /// Short rounds, which are noisier. Their figures are not published.
     #[arg(long, global = true)]
     quick: bool,
-    /// Writes the figures as JSON to this file too.
+    /// Writes the figures of a suite as JSON to this file too.
     #[arg(long, global = true, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
+enum Task {
+    #[command(flatten)]
+    Suite(Suite),
+    /// All suites, each in a process of its own, and `scripts/instructions`.
+    All {
+        /// The folder of the figures.
+        #[arg(long, value_name = "FOLDER")]
+        json_into: PathBuf,
+    },
+    /// Draws the charts, and fills the tables of the documents.
+    Chart {
+        /// The folder of the documents, with `charts` and `figures` in it.
+        #[arg(default_value = "docs")]
+        docs: PathBuf,
+    },
+    #[command(flatten)]
+    Part(Part),
+}
+
+#[derive(Subcommand, Clone, Copy)]
 enum Suite {
+    /// The memory store and `Limiter`, beside other limiters in memory.
+    Memory,
+    /// The same on 1 to 16 threads.
+    Threads,
+    /// A flood of made-up keys against a memory store with a cap.
+    Flood,
+    /// The layer around a service that does nothing, beside tower_governor, and over HTTP under wrk.
+    Layer,
     /// The shared store, on a Redis of its own.
     Redis,
     /// The latency of the shared store by the distance of Redis.
     Distance,
-    /// The memory store, beside other limiters in memory.
-    Memory,
-    /// `Limiter` without HTTP, beside the peers' direct interfaces.
-    Limiter,
-    /// The memory that one of them takes, in a process of its own.
+    /// Bytes on the wire and in Redis, ten million entries, and decisions without a call.
+    Sizing,
+    /// One hot key over several instances with one Redis, beside peers.
+    Distributed,
+    /// An outage of Redis, in which a thousand clients at their limit go on sending.
+    Outage,
+    /// A fleet of 200 instances with ten million clients, in virtual time.
+    Simulation,
+    /// Rules documents: requests behind many rules, loading, memory.
+    Rules,
+    /// Rules that change once a second under load, in twenty processes.
+    Reload,
+}
+
+/// The suites in the order in which `all` runs them.
+const SUITES: [&str; 12] = [
+    "memory",
+    "threads",
+    "flood",
+    "layer",
+    "redis",
+    "distance",
+    "sizing",
+    "distributed",
+    "outage",
+    "simulation",
+    "rules",
+    "reload",
+];
+
+/// A process that a suite or a script starts.
+#[derive(Subcommand)]
+enum Part {
     #[command(hide = true)]
     MemoryWorker {
         contender: String,
         key: String,
         limits: usize,
-        keys: u32,
     },
-    /// The layer around a service that does nothing, beside tower_governor, and over HTTP under wrk.
-    Layer,
-    /// Rules documents: requests behind many rules, loading, memory.
-    Rules,
-    /// The loading of one, in a process of its own.
     #[command(hide = true)]
     RulesWorker { size: String, format: String },
-    /// A flood of made-up keys against a memory store with a cap.
-    Flood,
-    /// One scene of it.
     #[command(hide = true)]
     FloodWorker(flood::Scene),
-    /// One hot key over several instances with one Redis, beside peers.
-    Distributed,
-    /// One of those instances.
     #[command(hide = true)]
     DistributedNode(distributed::Node),
-    /// A fleet of 200 instances with ten million clients, in virtual time.
-    Simulation,
-    /// Rules that change once a second under load, in twenty processes.
-    Reload,
-    /// An outage of Redis, in which a thousand clients at their limit go on sending.
-    Outage,
-    /// One of those processes.
     #[command(hide = true)]
     ReloadNode(reload::Node),
-    /// A fixed number of decisions, for `scripts/instructions` to count; without a case, the names of all.
+    /// A fixed number of decisions, for `scripts/instructions` to count. Without a case, the names of all.
     #[command(hide = true)]
     Work {
         case: Option<String>,
@@ -127,75 +152,60 @@ enum Suite {
     /// Prints the conditions of figures as JSON, for `scripts/instructions`.
     #[command(hide = true)]
     Conditions,
-    /// Draws the algorithms and the charts of `--json` files, and fills the tables of the documents.
-    Chart {
-        /// The files that `--json` has written, one per suite, and that of `scripts/instructions`.
-        files: Vec<PathBuf>,
-        /// The folder of the documents, with `charts` and `figures` in it.
-        #[arg(long, default_value = "docs")]
-        into: PathBuf,
-    },
-    /// Prints tables of real traffic: the figures of an earlier tree, in the folder `before`, beside those of today.
-    BeforeAfter {
-        /// The folder of the figures.
-        #[arg(default_value = "docs/figures")]
-        figures: PathBuf,
-    },
-    /// Eight processes with skewed clocks behind one Redis: never more than the quota, for any key.
-    Soak,
-    /// One of those processes.
-    #[command(hide = true)]
-    SoakWorker {
-        url: String,
-        number: u64,
-        seconds: u64,
-    },
+}
+
+impl Suite {
+    fn run(self, quick: bool) -> Result<Report, Box<dyn Error>> {
+        match self {
+            Self::Memory => memory::run(quick),
+            Self::Threads => memory::threads(quick),
+            Self::Flood => flood::run(quick),
+            Self::Layer => layer::run(quick),
+            Self::Redis => redis::run(quick),
+            Self::Distance => redis::distance(quick),
+            Self::Sizing => redis::sizing::run(quick),
+            Self::Distributed => distributed::run(quick),
+            Self::Outage => outage::run(quick),
+            Self::Simulation => simulation::run(quick),
+            Self::Rules => rules::run(quick),
+            Self::Reload => reload::run(quick),
+        }
+    }
+}
+
+impl Part {
+    fn run(self) -> Result<(), Box<dyn Error>> {
+        match self {
+            Self::MemoryWorker {
+                contender,
+                key,
+                limits,
+            } => memory::worker(&contender, &key, limits),
+            Self::RulesWorker { size, format } => rules::worker(&size, &format),
+            Self::FloodWorker(scene) => flood::worker(&scene),
+            Self::DistributedNode(node) => distributed::node(&node),
+            Self::ReloadNode(node) => reload::node(&node),
+            Self::Work { case, decisions } => work::run(case.as_deref(), decisions),
+            Self::Time { cases } => work::time(&cases),
+            #[cfg(feature = "metrics")]
+            Self::Scrape => work::scrape(),
+            Self::Conditions => report::print_conditions(),
+        }
+    }
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let report = match arguments.suite {
-        Suite::Redis => redis::run(arguments.quick),
-        Suite::Distance => redis::distance::run(arguments.quick),
-        Suite::Memory => memory::run(arguments.quick),
-        Suite::Limiter => memory::limiter::run(arguments.quick),
-        Suite::MemoryWorker {
-            contender,
-            key,
-            limits,
-            keys,
-        } => {
-            return done(memory::worker(&contender, &key, limits, keys));
-        }
-        Suite::Layer => layer::run(arguments.quick),
-        Suite::Rules => rules::run(arguments.quick),
-        Suite::RulesWorker { size, format } => return done(rules::worker(&size, &format)),
-        Suite::Flood => flood::run(arguments.quick),
-        Suite::FloodWorker(scene) => return done(flood::worker(&scene)),
-        Suite::Distributed => distributed::run(arguments.quick),
-        Suite::Outage => outage::run(arguments.quick),
-        Suite::Simulation => simulation::run(arguments.quick),
-        Suite::DistributedNode(node) => return done(distributed::node(&node)),
-        Suite::Reload => reload::run(arguments.quick),
-        Suite::ReloadNode(node) => return done(reload::node(&node)),
-        Suite::Conditions => return done(conditions::print()),
-        Suite::Chart { files, into } => return done(chart::run(&files, &into)),
-        Suite::BeforeAfter { figures } => return done(chart::print_before_after(&figures)),
-        Suite::Work { case, decisions } => return done(work::run(case.as_deref(), decisions)),
-        Suite::Time { cases } => return done(work::time(&cases)),
-        #[cfg(feature = "metrics")]
-        Suite::Scrape => return done(metrics::scrape()),
-        Suite::Soak => soak::run(arguments.quick),
-        Suite::SoakWorker {
-            url,
-            number,
-            seconds,
-        } => return done(soak::worker(&url, number, seconds)),
+    let Arguments { task, quick, json } = Arguments::parse();
+    // Before the suite adds a load of its own.
+    let load = report::load();
+    let outcome = match task {
+        Task::Suite(suite) => suite
+            .run(quick)
+            .and_then(|report| report.publish(quick, load, json.as_deref())),
+        Task::All { json_into } => all(quick, &json_into),
+        Task::Chart { docs } => chart::run(&docs),
+        Task::Part(part) => part.run(),
     };
-    done(report.and_then(|report| report.publish(arguments.quick, arguments.json.as_deref())))
-}
-
-fn done(outcome: Result<(), Box<dyn Error>>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -203,4 +213,41 @@ fn done(outcome: Result<(), Box<dyn Error>>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs all suites, and says how long each took. A process of its own starts with fresh memory.
+fn all(quick: bool, folder: &Path) -> Result<(), Box<dyn Error>> {
+    if cfg!(not(feature = "limitador")) {
+        eprintln!("without the feature `limitador`, the figures have no limitador over Redis");
+    }
+    let mut spent = Vec::new();
+    let mut run = |name: &str, command: &mut Command| {
+        let began = now();
+        let status = command
+            .status()
+            .map_err(|error| format!("{name}: {error}"))?;
+        spent.push(format!("{name} {} s", (now() - began).as_secs()));
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!("{name}: {status}"))
+        }
+    };
+    let mut outcome = Ok(());
+    for suite in SUITES {
+        let mut command = Command::new(env::current_exe()?);
+        command.arg(suite).arg("--json");
+        command.arg(folder.join(suite).with_extension("json"));
+        if quick {
+            command.arg("--quick");
+        }
+        outcome = outcome.and(run(suite, &mut command));
+    }
+    if !quick {
+        let mut command = Command::new("scripts/instructions");
+        command.arg("--json").arg(folder.join("instructions.json"));
+        outcome = outcome.and(run("instructions", &mut command));
+    }
+    println!("\n{}", spent.join("\n"));
+    Ok(outcome?)
 }

@@ -1,4 +1,4 @@
-//! An outage of Redis, in which a thousand clients at their limit go on sending.
+//! An outage of Redis, in which a thousand clients at their limit go on sending requests.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -7,9 +7,9 @@ use axum::body::Body;
 use axum::http::Request;
 use tower::{Layer, ServiceExt};
 use tower_quota::{Limit, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key};
-use tower_quota_testkit::RedisServer;
+use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
-use crate::layer::service::{Trivial, request};
+use crate::layer::contenders::{Trivial, request};
 use crate::report::Report;
 use crate::timing::{now, rest};
 
@@ -20,9 +20,13 @@ const QUOTA: Quota = Quota::per_minute(60);
 const LOAD: usize = 4;
 const HEADER: &str = "x-client";
 
-/// Measures what passes, for each choice of a limit.
-pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let lasts = Duration::from_secs(if quick { 2 } else { 5 });
+/// The seconds before the outage, in the outage and after the outage.
+pub(crate) const SECONDS: [f64; 3] = [2.0, 5.0, 3.0];
+/// The points of a timeline in a second.
+pub(crate) const POINTS: f64 = 4.0;
+
+/// Measures what passes, for each choice of a limit. A short run would measure another outage, so there is none.
+pub(crate) fn run(_quick: bool) -> Result<Report, Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -32,71 +36,89 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
         ("allow", OnStoreFailure::Allow),
         ("refuse", OnStoreFailure::Refuse),
     ] {
-        let Figures {
-            asked,
-            admitted,
-            uncounted,
-        } = runtime.block_on(one(choice, lasts))?;
-        let uncounted = uncounted as f64 * 100.0 / asked as f64;
+        let outage = runtime.block_on(one(choice))?;
+        let uncounted = outage.uncounted as f64 * 100.0 / outage.asked as f64;
         if choice == OnStoreFailure::Local {
             report.ratio("outage/counted", 1.0 - uncounted / 100.0);
         }
-        let figures = vec![
-            ("asked", asked as f64),
-            ("admitted", admitted as f64),
+        let figures = [
+            ("asked", outage.asked as f64),
+            ("admitted", outage.admitted as f64),
             ("uncounted %", uncounted),
         ];
         report.row(&format!("outage/{name}"), "tower-quota", figures);
+        report.timelines.insert(name.to_owned(), outage.timeline);
     }
     Ok(report)
 }
 
 /// The requests of all clients in an outage.
-struct Figures {
+struct Outage {
     asked: usize,
     admitted: usize,
-    /// Those admitted beyond the units that time has given back to their clients.
+    /// Requests admitted beyond the units that time has given back to their clients.
     uncounted: usize,
+    /// The admitted requests a second, from before the outage until after the outage.
+    timeline: Vec<f64>,
 }
 
-async fn one(choice: OnStoreFailure, lasts: Duration) -> Result<Figures, Box<dyn Error>> {
-    let mut server = RedisServer::start();
+async fn one(choice: OnStoreFailure) -> Result<Outage, Box<dyn Error>> {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
     let limit = Limit::new("minute", QUOTA)
         .by(key::header(HEADER))
         .on_store_failure(choice);
-    let store = RedisStore::connect(&server.url()).await?;
+    let store = RedisStore::connect(&proxy.url()).await?;
     let service = RateLimitLayer::new(store, Policy::new().limit(limit)).layer(Trivial);
     let admits = async |client: usize| {
         let Ok(response) = service.clone().oneshot(request_of(client)).await;
         response.status().is_success()
     };
-    // Until each is refused; and once more, for what the first have earned while the last were asking.
+    // Each client sends requests until it is refused. The first clients earn units while the last ones do so.
     let mut refused_at = vec![now(); CLIENTS];
     for client in (0..CLIENTS).chain(0..CLIENTS) {
         while admits(client).await {}
         refused_at[client] = now();
     }
-    server.kill();
-    let (began, mut asked, mut admitted) = (now(), 0, vec![0; CLIENTS]);
-    while now() - began < lasts {
-        let due = ((now() - began).as_secs_f64() * (CLIENTS * LOAD) as f64) as usize;
-        for request in asked..due {
-            admitted[request % CLIENTS] += usize::from(admits(request % CLIENTS).await);
+    let [before, during, after] = SECONDS;
+    let mut timeline = vec![0.0; ((before + during + after) * POINTS) as usize];
+    let (mut asked, mut admitted) = (0, vec![0; CLIENTS]);
+    let (mut sent, began) = (0, now());
+    let elapsed = || (now() - began).as_secs_f64();
+    while elapsed() < before + during + after {
+        let second = elapsed();
+        let is_outage = (before..before + during).contains(&second);
+        if is_outage && proxy.fault().is_none() {
+            proxy.inflict(Fault::Refuse);
+        } else if second >= before + during {
+            proxy.heal();
         }
-        asked = due;
+        let due = (second * (CLIENTS * LOAD) as f64) as usize;
+        for client in (sent..due).map(|request| request % CLIENTS) {
+            let is_admitted = admits(client).await;
+            if is_admitted && let Some(point) = timeline.get_mut((elapsed() * POINTS) as usize) {
+                *point += POINTS;
+            }
+            if is_outage {
+                asked += 1;
+                admitted[client] += usize::from(is_admitted);
+            } else if !is_admitted && second < before {
+                refused_at[client] = now();
+            }
+        }
+        sent = due;
         rest(Duration::from_millis(1)).await;
     }
-    // A unit a second, and the one of which each may have had a part.
-    let earned = |refused_at: Instant| (now() - refused_at).as_secs() as usize + 1;
-    let uncounted = admitted
-        .iter()
-        .zip(refused_at)
-        .map(|(admitted, at)| admitted.saturating_sub(earned(at)))
-        .sum();
-    Ok(Figures {
+    // A unit a second until the end of the outage, and the unit of which a client may have had a part.
+    let end = began + Duration::from_secs_f64(before + during);
+    let earned = |refused_at: Instant| (end - refused_at).as_secs() as usize + 1;
+    let uncounted = admitted.iter().zip(refused_at);
+    let uncounted = uncounted.map(|(admitted, at)| admitted.saturating_sub(earned(at)));
+    Ok(Outage {
         asked,
+        uncounted: uncounted.sum(),
         admitted: admitted.iter().sum(),
-        uncounted,
+        timeline,
     })
 }
 

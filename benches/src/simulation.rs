@@ -13,9 +13,8 @@ use tower_quota_core::{Charge, Clock, Key, MemoryStore, Name, Quota, Store};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{self, Network, VirtualClock};
 
-use crate::load::Keys;
 use crate::report::Report;
-use crate::traffic::{Trace, Traffic};
+use crate::traffic::{Draws, Trace, Traffic};
 
 const NODES: u32 = 200;
 const SECONDS: u32 = 5;
@@ -94,7 +93,7 @@ async fn offer(
     clock: VirtualClock,
 ) -> Vec<(u32, bool)> {
     let began = clock.now();
-    let mut draws = Keys::new(u64::from(node) + 1, u64::MAX);
+    let mut draws = Draws::new(u64::from(node) + 1);
     let (mut waiting, mut answers) = (JoinSet::new(), Vec::new());
     for request in 0..RATE * SECONDS {
         let turn = f64::from(node) / f64::from(NODES);

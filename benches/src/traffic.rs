@@ -1,17 +1,34 @@
-//! The order in which keys come.
+//! Random numbers, and the order in which keys come.
 
-use crate::load::Keys;
+/// Uniform numbers, cheaply: a 64-bit xorshift (Marsaglia, 2003).
+pub(crate) struct Draws(u64);
+
+impl Draws {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut draws = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        // The first draws of a small seed are small numbers.
+        for _ in 0..64 {
+            draws.next();
+        }
+        draws
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
 
 /// The spread of requests over keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Traffic {
     /// One key.
     Hot,
-    /// This many keys, one after the other.
-    InTurn(u32),
     /// This many keys, each as likely as the others.
     Uniform(u32),
-    /// This many keys by Zipf's law with exponent 1: the n-th is asked for 1/n as often as the first.
+    /// This many keys by Zipf's law with exponent 1: the n-th key has 1/n of the requests of the first.
     Zipf(u32),
 }
 
@@ -21,25 +38,29 @@ pub(crate) struct Trace {
     next: usize,
 }
 
+/// More draws than the caches hold keys.
+const DRAWS: usize = 1 << 22;
+
 impl Traffic {
     /// Returns the number of keys.
     pub(crate) const fn keys(self) -> u32 {
         match self {
             Self::Hot => 1,
-            Self::InTurn(keys) | Self::Uniform(keys) | Self::Zipf(keys) => keys,
+            Self::Uniform(keys) | Self::Zipf(keys) => keys,
         }
     }
 
-    /// Returns the same draws for the same seed, and another hot key for another seed.
+    /// Returns the same keys for the same seed, and another hot key for another seed.
     pub(crate) fn trace(self, seed: u64) -> Trace {
+        let mut draws = Draws::new(seed);
+        let mut drawn = |key: &dyn Fn(u64) -> u32| (0..DRAWS).map(|_| key(draws.next())).collect();
         let keys = match self {
             Self::Hot => vec![seed as u32],
-            Self::InTurn(keys) => (0..keys).collect(),
-            Self::Uniform(keys) => drawn(seed, |draw| (draw % u64::from(keys)) as u32),
+            Self::Uniform(keys) => drawn(&|draw| (draw % u64::from(keys)) as u32),
             Self::Zipf(keys) => {
-                // The inverse of the harmonic sum's integral: rank = keys^u for uniform u, close enough to the law.
+                // The inverse of the integral of the harmonic sum: the rank is keys^u for a uniform u.
                 let largest = f64::from(keys).ln();
-                drawn(seed, |draw| {
+                drawn(&|draw| {
                     let uniform = (draw >> 11) as f64 / (1_u64 << 53) as f64;
                     scattered((uniform * largest).exp() as u32 - 1, keys)
                 })
@@ -49,25 +70,13 @@ impl Traffic {
     }
 }
 
-/// More draws than the caches hold keys.
-const DRAWS: usize = 1 << 22;
-
-fn drawn(seed: u64, key: impl Fn(u64) -> u32) -> Vec<u32> {
-    let mut draws = Keys::new(seed, u64::MAX);
-    // The first draws of a small seed are small numbers still.
-    for _ in 0..64 {
-        draws.next();
-    }
-    (0..DRAWS).map(|_| key(draws.next())).collect()
-}
-
 /// Returns the key of a rank. Multiples of a prime visit every rank once, and busy keys are not neighbours.
 fn scattered(rank: u32, keys: u32) -> u32 {
     (u64::from(rank) * 2_654_435_761 % u64::from(keys)) as u32
 }
 
 impl Trace {
-    /// Returns the number of one of its keys, by a draw: for tasks that share a trace.
+    /// Returns the number of one of the keys, for tasks that share a trace.
     pub(crate) fn at(&self, draw: u64) -> u32 {
         self.keys[(draw % self.keys.len() as u64) as usize]
     }

@@ -1,22 +1,27 @@
 //! A service that does nothing, bare and behind each layer. Both layers count by the peer's address.
 
+use std::convert::Infallible;
 use std::error::Error;
+use std::future::{Ready, ready};
+use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Request, Response};
 use axum::routing::get;
 use governor::middleware::{NoOpMiddleware, StateInformationMiddleware};
-use tower::Layer;
+use tower::{Layer, Service};
 use tower_governor::GovernorLayer;
 use tower_governor::governor::GovernorConfigBuilder;
 use tower_governor::key_extractor::PeerIpKeyExtractor;
 use tower_quota::{
     HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Reset, Store, key,
 };
-
-use super::service::{Answering, Answers, Trivial};
 
 /// The treatment of requests behind a layer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,27 +77,22 @@ pub(crate) fn tower_quota_over<S: Store>(
     }
 }
 
-/// Creates a layer of tower_governor, which has one limit.
-pub(crate) fn plain_governor()
--> Result<GovernorLayer<PeerIpKeyExtractor, NoOpMiddleware, Body>, Box<dyn Error>> {
-    let (burst, unit) = Treatment::Plain.allowance();
-    let config = GovernorConfigBuilder::default()
-        .period(unit)
-        .burst_size(burst)
-        .finish();
-    Ok(GovernorLayer::new(Arc::new(config.ok_or("no such quota")?)))
-}
-
-/// Creates a layer of tower_governor that writes header fields.
+/// Creates a layer of tower_governor that writes header fields. It has one limit.
 pub(crate) fn governor(
     treatment: Treatment,
 ) -> Result<GovernorLayer<PeerIpKeyExtractor, StateInformationMiddleware, Body>, Box<dyn Error>> {
     let (burst, unit) = treatment.allowance();
-    let config = GovernorConfigBuilder::default()
-        .period(unit)
-        .burst_size(burst)
-        .use_headers()
-        .finish();
+    let mut config = GovernorConfigBuilder::default();
+    let config = config.period(unit).burst_size(burst).use_headers().finish();
+    Ok(GovernorLayer::new(Arc::new(config.ok_or("no such quota")?)))
+}
+
+/// Creates a layer of tower_governor without header fields.
+fn plain_governor()
+-> Result<GovernorLayer<PeerIpKeyExtractor, NoOpMiddleware, Body>, Box<dyn Error>> {
+    let (burst, unit) = Treatment::Plain.allowance();
+    let mut config = GovernorConfigBuilder::default();
+    let config = config.period(unit).burst_size(burst).finish();
     Ok(GovernorLayer::new(Arc::new(config.ok_or("no such quota")?)))
 }
 
@@ -117,21 +117,71 @@ pub(crate) fn behind_governor(
     treatment: Treatment,
     limits: usize,
 ) -> Result<Box<dyn Answers>, Box<dyn Error>> {
-    let one = limits == 1;
-    Ok(match treatment {
-        Treatment::Plain if one => Box::new(Answering(plain_governor()?.layer(Trivial))),
-        Treatment::Plain => {
-            let (outer, middle, inner) = (plain_governor()?, plain_governor()?, plain_governor()?);
-            Box::new(Answering(outer.layer(middle.layer(inner.layer(Trivial)))))
-        }
-        _ if one => Box::new(Answering(governor(treatment)?.layer(Trivial))),
-        _ => {
-            let (outer, middle, inner) = (
-                governor(treatment)?,
-                governor(treatment)?,
-                governor(treatment)?,
-            );
-            Box::new(Answering(outer.layer(middle.layer(inner.layer(Trivial)))))
-        }
+    macro_rules! behind {
+        ($layer:expr) => {
+            if limits == 1 {
+                Box::new(Answering($layer.layer(Trivial)))
+            } else {
+                let (outer, middle, inner) = ($layer, $layer, $layer);
+                Box::new(Answering(outer.layer(middle.layer(inner.layer(Trivial)))))
+            }
+        };
+    }
+    Ok(if treatment == Treatment::Plain {
+        behind!(plain_governor()?)
+    } else {
+        behind!(governor(treatment)?)
     })
+}
+
+/// A service of any type that answers without waiting.
+pub(crate) trait Answers {
+    /// Sends a request. Returns whether the answer was a success.
+    fn admits(&mut self, request: Request<Body>) -> bool;
+}
+
+/// A tower service as `Answers`.
+pub(crate) struct Answering<S>(pub(crate) S);
+
+impl<S, B> Answers for Answering<S>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = Infallible>,
+{
+    fn admits(&mut self, request: Request<Body>) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        if self.0.poll_ready(&mut context).is_pending() {
+            return false;
+        }
+        match pin!(self.0.call(request)).poll(&mut context) {
+            Poll::Ready(Ok(response)) => response.status().is_success(),
+            Poll::Pending => false,
+        }
+    }
+}
+
+/// Answers with an empty body.
+#[derive(Clone)]
+pub(crate) struct Trivial;
+
+impl Service<Request<Body>> for Trivial {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<Body>) -> Self::Future {
+        ready(Ok(Response::new(Body::empty())))
+    }
+}
+
+/// Creates a request as axum passes it on, with the peer's address attached.
+pub(crate) fn request() -> Request<Body> {
+    let mut request = Request::new(Body::empty());
+    request
+        .extensions_mut()
+        .insert(ConnectInfo(SocketAddr::from(([192, 0, 2, 1], 4_321))));
+    request
 }

@@ -1,16 +1,13 @@
-//! `RateLimitLayer` beside the bare service and tower_governor: what a request costs on its way through.
+//! `RateLimitLayer` beside the bare service and tower_governor: the cost of a request on its way through.
 
 pub(crate) mod contenders;
-mod http;
-pub(crate) mod one_connection;
-pub(crate) mod service;
+pub(crate) mod http;
 
 use std::error::Error;
 use std::time::Duration;
 
-use self::contenders::{Treatment, bare, behind_governor, behind_tower_quota};
-use self::service::{Answers, request};
-use crate::report::{Report, median, median_ratio};
+use self::contenders::{Answers, Treatment, bare, behind_governor, behind_tower_quota, request};
+use crate::report::{Figure, Report, median, median_ratio};
 use crate::timing::per_item;
 
 const TREATMENTS: [(Treatment, &str); 4] = [
@@ -33,40 +30,37 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     let mut admitted = Vec::new();
     for limits in [1, 3] {
         for (treatment, case) in TREATMENTS {
-            let case = if limits == 1 {
-                case.to_owned()
-            } else {
-                format!("{case}/{limits}-limits")
+            let case = match limits {
+                1 => case.to_owned(),
+                _ => format!("{case}/{limits}-limits"),
             };
-            let figures = in_turns(treatment, limits, rounds, span)
+            let [bare, ours, peers] = in_turns(treatment, limits, rounds, span)
                 .map_err(|error| format!("{case}: {error}"))?;
-            let [bare, ours, peers] = &figures;
-            report.row(&case, "bare", vec![("ns", middle(bare))]);
-            report.row(
-                &case,
-                "tower-quota",
-                vec![("ns", middle(ours)), ("added", middle(&added(ours, bare)))],
-            );
-            report.row(
-                &case,
-                "tower_governor",
-                vec![
-                    ("ns", middle(peers)),
-                    ("added", middle(&added(peers, bare))),
-                ],
-            );
-            // The bare service's share belongs to neither, but a refusal spares it.
+            let added = |behind: &[f64]| -> Vec<f64> {
+                behind
+                    .iter()
+                    .zip(&bare)
+                    .map(|(behind, bare)| behind - bare)
+                    .collect()
+            };
+            report.row(&case, "bare", [("ns", Figure::of(&bare))]);
+            for (contender, figures) in [("tower-quota", &ours), ("tower_governor", &peers)] {
+                let figures = [
+                    ("ns", Figure::of(figures)),
+                    ("added", Figure::of(&added(figures))),
+                ];
+                report.row(&case, contender, figures);
+            }
+            // A refusal spares the bare service, so all of it is compared.
             if treatment == Treatment::Refused {
-                report.ratio(&case, median_ratio(peers, ours));
-                report.ratio(
-                    format!("{case}/of-admitted"),
-                    middle(&admitted) / middle(ours),
-                );
+                report.ratio(&case, median_ratio(&peers, &ours));
+                let of_admitted = median(&admitted) / median(&ours);
+                report.ratio(format!("{case}/of-admitted"), of_admitted);
             } else {
-                report.ratio(&case, median_ratio(&added(peers, bare), &added(ours, bare)));
+                report.ratio(&case, median_ratio(&added(&peers), &added(&ours)));
             }
             if treatment == Treatment::Headers {
-                admitted = ours.clone();
+                admitted = ours;
             }
         }
     }
@@ -86,16 +80,15 @@ fn in_turns(
         behind_tower_quota(treatment, limits),
         behind_governor(treatment, limits)?,
     ];
-    // Where requests are refused, the first one is still admitted.
-    services
-        .iter_mut()
-        .for_each(|service| _ = service.admits(request()));
+    // The first request of a layer that refuses is still admitted.
+    for service in &mut services {
+        service.admits(request());
+    }
     let mut figures = [const { Vec::new() }; 3];
     for round in 0..=rounds {
         for (position, service) in services.iter_mut().enumerate() {
             let is_admitted = position == 0 || treatment != Treatment::Refused;
-            let nanoseconds = one_round(&mut **service, is_admitted, span)
-                .ok_or("an answer that was not meant")?;
+            let nanoseconds = one_round(&mut **service, is_admitted, span)?;
             if round > 0 {
                 figures[position].push(nanoseconds);
             }
@@ -104,33 +97,21 @@ fn in_turns(
     Ok(figures)
 }
 
-/// Returns the nanoseconds per request, after a quarter of a round to warm the caches.
-///
-/// `None` if an answer was not the expected one.
-fn one_round(service: &mut dyn Answers, is_admitted: bool, span: Duration) -> Option<f64> {
+/// Returns the nanoseconds per request, or an error if an answer was not the expected one.
+fn one_round(
+    service: &mut dyn Answers,
+    is_admitted: bool,
+    span: Duration,
+) -> Result<f64, &'static str> {
     let mut unexpected = 0;
-    let mut run = |span| {
-        let ready = || -> Vec<_> { (0..BATCH).map(|_| request()).collect() };
-        per_item(BATCH, span, ready, |requests| {
-            unexpected += requests
-                .into_iter()
-                .filter_map(|request| (service.admits(request) != is_admitted).then_some(()))
-                .count();
-        })
-    };
-    run(span / 4);
-    let nanoseconds = run(span);
-    (unexpected == 0).then_some(nanoseconds)
-}
-
-fn added(behind: &[f64], bare: &[f64]) -> Vec<f64> {
-    behind
-        .iter()
-        .zip(bare)
-        .map(|(behind, bare)| behind - bare)
-        .collect()
-}
-
-fn middle(figures: &[f64]) -> f64 {
-    median(&mut figures.to_vec())
+    let prepare = || -> Vec<_> { (0..BATCH).map(|_| request()).collect() };
+    let nanoseconds = per_item(BATCH, span, prepare, |requests| {
+        for request in requests {
+            unexpected += usize::from(service.admits(request) != is_admitted);
+        }
+    });
+    if unexpected > 0 {
+        return Err("an unexpected answer");
+    }
+    Ok(nanoseconds)
 }

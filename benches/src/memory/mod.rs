@@ -1,288 +1,338 @@
-//! `MemoryStore` beside other limiters in memory, through its public `check`.
+//! `MemoryStore` beside other limiters in memory, on one thread (`memory`) and on several (`threads`).
 
-mod allowance;
-mod bytes;
-pub(crate) mod contender;
-mod entrants;
-mod gcra;
-pub(crate) mod governor;
-pub(crate) mod keys;
-mod limitador;
-pub(crate) mod limiter;
-pub(crate) mod ours;
-pub(crate) mod quota;
-mod rounds;
-mod trypema;
+pub(crate) mod contenders;
 
+use std::cell::RefCell;
 use std::error::Error;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use tower_quota_core::MemoryStore;
 
-pub(crate) use self::allowance::Visit;
-pub(crate) use self::bytes::worker;
-use self::entrants::{
-    Entrant, Entrants, GOVERNOR, LIMITADOR, QUOTA, Setup, TOWER_QUOTA, TRYPEMA, UPKEPT,
+use self::contenders::{
+    Contender, GOVERNOR, Keyed, LIMITADOR, Made, QUOTA, TOWER_QUOTA, Visit, governor,
+    governor_with_everyone, limitador, limiter, pool, three, with_everyone,
 };
-use self::keys::Keyed;
-use self::ours::{TowerQuota, mixed, quotas_in_turn};
-use self::rounds::{Contenders, Load, Pace, fill, first_requests, rounds};
-use crate::report::{Report, median_ratio};
-use crate::traffic::Traffic;
+use crate::report::{Figure, Report, median_ratio};
+use crate::timing::{in_a_process, now, per_item, resident};
+use crate::traffic::{Draws, Traffic};
 
 const MILLION: u32 = 1_000_000;
 /// Keys of the cases of first requests: half of the default capacity, so that no table is full.
 const NEW: u32 = 500_000;
-/// One key cannot be full again by its next request, a few nanoseconds later: so many take turns that a unit comes back,
-/// and so few that they stay in the first caches.
-const HOT_IN_TURN: Traffic = Traffic::InTurn(256);
+/// Keys that are prepared at a time.
+const BATCH: usize = 512;
+const THREADS: [u64; 5] = [1, 2, 4, 8, 16];
 
-pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let mut bench = Bench {
-        quick,
-        pace: pace(quick),
-        report: Report::default(),
-    };
-    for limits in [1, 3] {
-        bench.used::<u64>(limits)?;
-        bench.used::<String>(limits)?;
-        bench.other_visits::<u64>(limits)?;
-        bench.other_visits::<String>(limits)?;
-    }
-    bench.mixes()?;
-    bytes::compare(quick, &mut bench.report)?;
-    Ok(bench.report)
+/// Limiters by name.
+type Contenders<K> = Vec<(&'static str, Made<K>)>;
+
+/// The requests of a case.
+#[derive(Clone, Copy)]
+struct Load {
+    limits: usize,
+    traffic: Traffic,
+    visit: Visit,
+}
+
+/// The length and number of rounds.
+#[derive(Clone, Copy)]
+struct Pace {
+    rounds: u32,
+    span: Duration,
 }
 
 const fn pace(quick: bool) -> Pace {
-    let (rounds, millis) = if quick { (5, 10) } else { (15, 30) };
+    let (rounds, millis) = if quick { (5, 10) } else { (15, 50) };
     Pace {
         rounds,
         span: Duration::from_millis(millis),
     }
 }
 
-struct Bench {
-    quick: bool,
-    pace: Pace,
-    report: Report,
-}
-
-impl Bench {
-    /// Measures requests that find a partly used bucket.
-    fn used<K: Entrants>(&mut self, limits: usize) -> Result<(), Box<dyn Error>> {
-        let group = format!("memory/{}/{}", limits_of(limits), K::NAME);
-        let setup = |keys| Setup {
-            limits,
-            keys,
-            visit: Visit::Used,
-        };
-        let load = |traffic| Load {
-            traffic,
-            visit: Visit::Used,
-            threads: 1,
-        };
-        for (name, traffic) in [("hot", Traffic::Hot), ("10k", Traffic::Uniform(10_000))] {
-            let all = filled(K::entrants(), setup(traffic.keys()))?;
-            self.case(&format!("{group}/{name}"), &all, load(traffic))?;
-            self.two_threads(limits, name, &all, traffic)?;
-        }
-        // With a million keys limitador needs gigabytes and minutes, trypema seconds.
-        let is_slow = |entrant: &Entrant<K>| [TRYPEMA, LIMITADOR].contains(&entrant.name);
-        let of_a_million = K::entrants()
-            .into_iter()
-            .filter(|entrant| !(self.quick && is_slow(entrant)))
-            .collect();
-        let all = filled(of_a_million, setup(MILLION))?;
-        self.case(
-            &format!("{group}/1m"),
-            &all,
-            load(Traffic::Uniform(MILLION)),
-        )?;
-        self.case(&format!("{group}/zipf"), &all, load(Traffic::Zipf(MILLION)))?;
-        self.two_threads(limits, "1m", &all, Traffic::Uniform(MILLION))?;
-        drop(all);
-        if !self.quick {
-            let all = filled(
-                only::<K>(&[TOWER_QUOTA, GOVERNOR, QUOTA]),
-                setup(10 * MILLION),
-            )?;
-            self.case(
-                &format!("{group}/10m"),
-                &all,
-                load(Traffic::Uniform(10 * MILLION)),
-            )?;
-        }
-        Ok(())
-    }
-
-    /// Measures the same limiters asked by two threads at once, by keys of type `u64` only.
-    fn two_threads<K: Keyed>(
-        &mut self,
-        limits: usize,
-        name: &str,
-        all: &Contenders<K>,
-        traffic: Traffic,
-    ) -> Result<(), Box<dyn Error>> {
-        if K::NAME != <u64 as Keyed>::NAME {
-            return Ok(());
-        }
-        let load = Load {
-            traffic,
-            visit: Visit::Used,
-            threads: 2,
-        };
-        self.case(
-            &format!("memory/two-threads/{}/{name}", limits_of(limits)),
-            all,
-            load,
-        )
-    }
-
-    /// Measures requests that find a full bucket, an exhausted one or none, beside the fastest peers.
-    fn other_visits<K: Entrants>(&mut self, limits: usize) -> Result<(), Box<dyn Error>> {
-        let group = format!("memory/{}/{}", limits_of(limits), K::NAME);
-        let peers = || only::<K>(&[TOWER_QUOTA, GOVERNOR, QUOTA]);
-        for (name, traffic, visit) in [
-            ("hot/refilled", HOT_IN_TURN, Visit::Refilled),
-            ("10k/refilled", Traffic::Uniform(10_000), Visit::Refilled),
-            ("1m/refilled", Traffic::Uniform(MILLION), Visit::Refilled),
-            ("refused", Traffic::Uniform(10_000), Visit::Refused),
+pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
+    let (mut report, pace) = (Report::default(), pace(quick));
+    let (some, many) = (Traffic::Uniform(10_000), Traffic::Uniform(MILLION));
+    for (limits, group) in [(1, "memory/1-limit"), (3, "memory/3-limits")] {
+        for (case, traffic, visit) in [
+            ("hot", Traffic::Hot, Visit::Used),
+            ("10k", some, Visit::Used),
+            ("10k-refilled", some, Visit::Refilled),
+            ("1m", many, Visit::Used),
+            ("refused", some, Visit::Refused),
         ] {
-            let all = filled(
-                peers(),
-                Setup {
-                    limits,
-                    keys: traffic.keys(),
-                    visit,
-                },
-            )?;
-            self.case(
-                &format!("{group}/{name}"),
-                &all,
-                Load {
-                    traffic,
-                    visit,
-                    threads: 1,
-                },
-            )?;
-        }
-        let setup = Setup {
-            limits,
-            keys: NEW,
-            visit: Visit::Used,
-        };
-        let figures = first_requests(&peers(), setup, self.pace.rounds)?;
-        let names: Vec<_> = peers().iter().map(|entrant| entrant.name).collect();
-        compare(&mut self.report, &format!("{group}/new"), &names, &figures);
-        Ok(())
-    }
-
-    /// Measures requests with different limits, against requests that all ask the same ones.
-    fn mixes(&mut self) -> Result<(), Box<dyn Error>> {
-        const UNIFORM: &str = "tower-quota, always the same";
-        type Numbers = Contenders<u64>;
-        let uniform = || {
-            Box::new(TowerQuota::<3>::new(
-                MemoryStore::new(),
-                Visit::Used.allowances(3),
-            ))
-        };
-        let mixed: Numbers = vec![
-            (TOWER_QUOTA, Box::new(mixed())),
-            (UNIFORM, uniform()),
-            (GOVERNOR, Box::new(governor::mixed())),
-        ];
-        let in_turn: Numbers = vec![
-            (TOWER_QUOTA, Box::new(quotas_in_turn())),
-            (UNIFORM, uniform()),
-        ];
-        let traffic = Traffic::Uniform(10_000);
-        for (case, all) in [
-            ("memory/mixed/u64/10k", mixed),
-            ("memory/quotas-in-turn/u64/10k", in_turn),
-        ] {
-            all.iter()
-                .for_each(|(_, contender)| fill(&**contender, traffic.keys()));
-            let figures = rounds(
-                &all,
-                Load {
-                    traffic,
-                    visit: Visit::Used,
-                    threads: 1,
-                },
-                self.pace,
-            )?;
-            self.report.times(case, &names(&all), &figures);
-            self.report
-                .ratio(case, median_ratio(&figures[1], &figures[0]));
-            if let Some(governor) = figures.get(2) {
-                self.report.ratio(
-                    format!("{case}/vs-governor"),
-                    median_ratio(governor, &figures[0]),
-                );
+            let load = Load {
+                limits,
+                traffic,
+                visit,
+            };
+            one_case::<u64>(&format!("{group}/{case}"), load, pace, &mut report)?;
+            if ["10k", "1m"].contains(&case) {
+                one_case::<String>(&format!("{group}/{case}/text"), load, pace, &mut report)?;
             }
         }
-        Ok(())
+        let case = format!("{group}/new");
+        compare(&case, &first_requests(limits, pace.rounds)?, &mut report);
     }
+    for (case, traffic) in [("hot", Traffic::Hot), ("10k", some), ("1m", many)] {
+        let load = Load {
+            limits: 2,
+            traffic,
+            visit: Visit::Used,
+        };
+        let all = client_and_everyone(traffic.keys());
+        let case = format!("memory/client-and-everyone/{case}");
+        compare(&case, &rounds(&all, load, pace)?, &mut report);
+    }
+    for (limits, key) in [
+        ("1", "number"),
+        ("1", "text"),
+        ("3", "number"),
+        ("3", "text"),
+    ] {
+        let case = format!("memory/bytes/{limits}-limits/{key}");
+        let mut figures = Vec::new();
+        for contender in [TOWER_QUOTA, GOVERNOR, QUOTA] {
+            let bytes = in_a_process(&["memory-worker", contender, key, limits])?[0];
+            report.row(&case, contender, [("bytes", bytes)]);
+            figures.push(bytes);
+        }
+        report.ratio(case, figures[1] / figures[0]);
+    }
+    Ok(report)
+}
 
-    fn case<K: Keyed>(
-        &mut self,
-        case: &str,
-        all: &Contenders<K>,
-        load: Load,
-    ) -> Result<(), Box<dyn Error>> {
-        let figures = rounds(all, load, self.pace).map_err(|error| format!("{case}: {error}"))?;
-        compare(&mut self.report, case, &names(all), &figures);
-        Ok(())
+/// Measures a case, and compares tower-quota with its peers.
+fn one_case<K: Keyed>(
+    case: &str,
+    load: Load,
+    pace: Pace,
+    report: &mut Report,
+) -> Result<(), Box<dyn Error>> {
+    let mut names = vec![TOWER_QUOTA, GOVERNOR, QUOTA];
+    // With more keys, limitador needs gigabytes and minutes. Its windows are never full again within a run.
+    if load.traffic.keys() <= 10_000 && load.visit == Visit::Used {
+        names.push(LIMITADOR);
+    }
+    let mut all = Vec::new();
+    // tower-quota is filled last, so that no bucket of it is full again before the rounds are over.
+    for name in names.into_iter().rev() {
+        all.insert(0, (name, made::<K>(name, load, load.traffic.keys())?));
+    }
+    compare(case, &rounds(&all, load, pace)?, report);
+    Ok(())
+}
+
+/// Makes a limiter that has counted every key once.
+fn made<K: Keyed>(name: &str, load: Load, keys: u32) -> Result<Made<K>, Box<dyn Error>> {
+    let contender = empty(name, load, keys)?;
+    fill(&*contender, keys);
+    Ok(contender)
+}
+
+fn empty<K: Keyed>(name: &str, load: Load, keys: u32) -> Result<Made<K>, Box<dyn Error>> {
+    let allowances = load.visit.allowances(load.limits);
+    let capacity = MemoryStore::DEFAULT_CAPACITY.max(keys as usize);
+    match name {
+        TOWER_QUOTA if load.limits == 1 => Ok(limiter(&allowances[0], capacity)),
+        TOWER_QUOTA => Ok(three(load.visit, capacity)),
+        GOVERNOR => Ok(governor(allowances)),
+        QUOTA => Ok(pool(allowances)),
+        LIMITADOR => limitador(allowances, keys),
+        _ => Err(format!("there is no contender {name}").into()),
     }
 }
 
-/// Reports the figures of a case, tower-quota's first, and its ratios to the peers that have one.
-fn compare(report: &mut Report, case: &str, names: &[&str], figures: &[Vec<f64>]) {
-    report.times(case, names, figures);
-    for (peer, of_case) in [(GOVERNOR, ""), (UPKEPT, "/upkept"), (QUOTA, "/vs-quota")] {
-        if let Some(position) = names.iter().position(|name| *name == peer) {
-            report.ratio(
-                format!("{case}{of_case}"),
-                median_ratio(&figures[position], &figures[0]),
-            );
+fn client_and_everyone(keys: u32) -> Contenders<u64> {
+    let all = vec![
+        (TOWER_QUOTA, with_everyone()),
+        (GOVERNOR, governor_with_everyone()),
+    ];
+    all.iter()
+        .for_each(|(_, contender)| fill(&**contender, keys));
+    all
+}
+
+fn fill<K: Keyed>(contender: &dyn Contender<K>, keys: u32) {
+    let mut key = K::default();
+    for number in 0..keys {
+        key.become_number(number);
+        contender.admits(&key);
+    }
+}
+
+/// The nanoseconds of a check in each round, by contender.
+type Rounds = Vec<(&'static str, Vec<f64>)>;
+
+/// Reports the figures of a case, those of tower-quota first and those of governor second, and their ratio.
+fn compare(case: &str, rounds: &Rounds, report: &mut Report) {
+    for (name, figures) in rounds {
+        report.row(case, name, [("ns", Figure::of(figures))]);
+    }
+    report.ratio(case, median_ratio(&rounds[1].1, &rounds[0].1));
+}
+
+/// Measures contenders in turns. A round that does not count comes first.
+///
+/// # Errors
+/// When a contender gives an answer that the case excludes. It would do less work than the others.
+fn rounds<K: Keyed>(
+    contenders: &Contenders<K>,
+    load: Load,
+    pace: Pace,
+) -> Result<Rounds, Box<dyn Error>> {
+    let mut all: Rounds = contenders.iter().map(|(name, _)| (*name, vec![])).collect();
+    let mut trace = load.traffic.trace(1);
+    for round in 0..=pace.rounds {
+        // Each round has a hot key of its own, because no burst lasts for ever.
+        if load.traffic == Traffic::Hot {
+            trace = load.traffic.trace(1_000 + u64::from(round));
+        }
+        for ((name, contender), (_, figures)) in contenders.iter().zip(&mut all) {
+            let keys = RefCell::new(vec![K::default(); BATCH]);
+            let expected = if load.visit == Visit::Refused {
+                0
+            } else {
+                BATCH
+            };
+            let mut is_expected = true;
+            let prepare = || {
+                let mut keys = keys.borrow_mut();
+                keys.iter_mut()
+                    .for_each(|key| key.become_number(trace.next()));
+            };
+            let nanoseconds = per_item(BATCH, pace.span, prepare, |()| {
+                is_expected &= contender.admitted(&keys.borrow()) == expected;
+            });
+            if !is_expected {
+                return Err(format!("{name}: an answer that the case excludes").into());
+            }
+            if round > 0 {
+                figures.push(nanoseconds);
+            }
         }
     }
+    Ok(all)
 }
 
-fn names<K>(all: &Contenders<K>) -> Vec<&'static str> {
-    all.iter().map(|(name, _)| *name).collect()
-}
-
-/// Returns the limiters of these names.
-fn only<K: Entrants>(names: &[&str]) -> Vec<Entrant<K>> {
-    K::entrants()
-        .into_iter()
-        .filter(|entrant| names.contains(&entrant.name))
-        .collect()
-}
-
-/// Makes limiters and counts every key once. tower-quota comes last, so that nothing it has counted is full again before
-/// the rounds are over.
-fn filled<K: Keyed>(
-    entrants: Vec<Entrant<K>>,
-    setup: Setup,
-) -> Result<Contenders<K>, Box<dyn Error>> {
-    let make = |entrant: Entrant<K>| {
-        let contender = (entrant.make)(setup)?;
-        fill(&*contender, setup.keys);
-        Ok((entrant.name, contender))
+/// Measures the first request of each key. Each round fills new limiters, so their growth counts too.
+fn first_requests(limits: usize, rounds: u32) -> Result<Rounds, Box<dyn Error>> {
+    let load = Load {
+        limits,
+        traffic: Traffic::Uniform(NEW),
+        visit: Visit::Used,
     };
-    let mut contenders: Contenders<K> = entrants
-        .into_iter()
-        .rev()
-        .map(make)
-        .collect::<Result<_, Box<dyn Error>>>()?;
-    contenders.reverse();
-    Ok(contenders)
+    let mut all: Rounds = [TOWER_QUOTA, GOVERNOR, QUOTA]
+        .map(|name| (name, vec![]))
+        .into();
+    for round in 0..=rounds {
+        for (name, figures) in &mut all {
+            let contender = empty::<u64>(name, load, NEW)?;
+            let began = now();
+            fill(&*contender, NEW);
+            let spent = now() - began;
+            if round > 0 {
+                figures.push(spent.as_secs_f64() * 1e9 / f64::from(NEW));
+            }
+        }
+    }
+    Ok(all)
 }
 
-const fn limits_of(limits: usize) -> &'static str {
-    if limits == 1 { "1-limit" } else { "3-limits" }
+/// Prints the bytes of memory that a contender takes for each of a million keys.
+pub(crate) fn worker(contender: &str, key: &str, limits: usize) -> Result<(), Box<dyn Error>> {
+    let load = Load {
+        limits,
+        traffic: Traffic::Uniform(MILLION),
+        visit: Visit::Used,
+    };
+    let grown = if key == "text" {
+        grown::<String>(contender, load)?
+    } else {
+        grown::<u64>(contender, load)?
+    };
+    println!("{}", grown / f64::from(MILLION));
+    Ok(())
+}
+
+fn grown<K: Keyed>(contender: &str, load: Load) -> Result<f64, Box<dyn Error>> {
+    let before = resident();
+    let _filled = made::<K>(contender, load, MILLION)?;
+    Ok(resident() - before)
+}
+
+/// Measures the checks a second of all threads together.
+pub(crate) fn threads(quick: bool) -> Result<Report, Box<dyn Error>> {
+    let turns = if quick { 3 } else { 15 };
+    let mut report = Report::default();
+    for (group, keys, limits) in [
+        ("hot", 1, 1),
+        ("10k", 10_000, 1),
+        ("client-and-everyone", 10_000, 2),
+    ] {
+        let load = Load {
+            limits,
+            traffic: Traffic::Uniform(keys),
+            visit: Visit::Used,
+        };
+        let all = if limits == 1 {
+            vec![
+                (TOWER_QUOTA, made(TOWER_QUOTA, load, keys)?),
+                (GOVERNOR, made(GOVERNOR, load, keys)?),
+            ]
+        } else {
+            client_and_everyone(keys)
+        };
+        for threads in THREADS {
+            let mut rates = vec![vec![]; all.len()];
+            for turn in 0..=turns {
+                for ((_, contender), rates) in all.iter().zip(&mut rates) {
+                    // Each turn has a hot key of its own, because no burst lasts for ever.
+                    let first = if keys == 1 { turn * 100 + threads } else { 0 };
+                    let key = |draw: u64| first + draw % u64::from(keys);
+                    let rate = rate_of(&**contender, threads, key);
+                    if turn > 0 {
+                        rates.push(rate / 1e6);
+                    }
+                }
+            }
+            let case = format!("threads/{group}/{threads}");
+            for ((name, _), rates) in all.iter().zip(&rates) {
+                report.row(&case, name, [("M checks/s", Figure::of(rates))]);
+            }
+            report.ratio(case, median_ratio(&rates[0], &rates[1]));
+        }
+    }
+    Ok(report)
+}
+
+/// Returns the checks a second of threads that check at the same time, for a tenth of a second.
+#[expect(clippy::disallowed_methods, reason = "the length of a measurement")]
+fn rate_of(contender: &dyn Contender<u64>, threads: u64, key: impl Fn(u64) -> u64 + Sync) -> f64 {
+    let (start, stop) = (Barrier::new(threads as usize + 1), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (start, stop, key) = (&start, &stop, &key);
+        let check = move |thread: u64| {
+            let (mut draws, mut checks) = (Draws::new(thread), 0_u64);
+            start.wait();
+            while !stop.load(Ordering::Relaxed) {
+                for _ in 0..BATCH {
+                    let key = key(draws.next());
+                    checks += u64::from(contender.admits(std::hint::black_box(&key)));
+                }
+            }
+            checks
+        };
+        let threads: Vec<_> = (1..=threads)
+            .map(|thread| scope.spawn(move || check(thread)))
+            .collect();
+        start.wait();
+        let began = now();
+        thread::sleep(Duration::from_millis(100));
+        stop.store(true, Ordering::Relaxed);
+        let checks = threads.into_iter().filter_map(|thread| thread.join().ok());
+        checks.sum::<u64>() as f64 / (now() - began).as_secs_f64()
+    })
 }

@@ -1,39 +1,33 @@
 //! `RedisStore` beside code that a service writes without it, on Redis servers over loopback.
 
-mod bytes;
 mod contenders;
-pub(crate) mod distance;
-#[cfg(feature = "limitador")]
-mod limitador;
 mod overload;
-mod setup;
-mod shape;
+pub(crate) mod sizing;
 
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
+use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
-use self::contenders::{ping, pooled, script_per_limit, tower_quota};
-use self::setup::Setup;
-pub(crate) use self::setup::connect;
-use self::shape::Shape;
-use crate::load::{self, Round};
-use crate::report::{Report, median, median_ratio};
-
-const TOWER_QUOTA: &str = "tower-quota";
-const TWO_CONNECTIONS: &str = "tower-quota, 2 connections";
-const PARTITIONED: &str = "tower-quota, 64 partitions";
-const CLUSTERED: &str = "tower-quota, a cluster of 3";
-const MULTIPLEXED: &str = "redis-rs, a script per limit";
-const POOLED: &str = "deadpool, a script per limit";
-const PING: &str = "redis-rs, PING";
+pub(crate) use self::contenders::connect;
+use self::contenders::{
+    CLUSTERED, DEADLINE, GCRA, PARTITIONED, SCRIPT, Setup, Shape, TOWER_QUOTA, TWO_CONNECTIONS,
+    script_per_limit, tower_quota,
+};
 #[cfg(feature = "limitador")]
-const LIMITADOR: &str = "limitador";
+use self::contenders::{LIMITADOR, ask_limitador};
+use crate::load::{self, Round};
+use crate::report::{Figure, Report, median_ratio};
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     runtime()?.block_on(measure(quick))
+}
+
+/// Measures the latency by the distance of the server, whose replies arrive later.
+pub(crate) fn distance(quick: bool) -> Result<Report, Box<dyn Error>> {
+    runtime()?.block_on(at_distances(quick))
 }
 
 fn runtime() -> std::io::Result<Runtime> {
@@ -64,7 +58,6 @@ async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
         setup, mut report, ..
     } = bench;
     drop(setup);
-    bytes::measure(quick, &mut report).await?;
     overload::measure(quick, &mut report).await?;
     Ok(report)
 }
@@ -86,9 +79,7 @@ impl Bench {
         ] {
             let contenders = [
                 (TOWER_QUOTA, shape),
-                (MULTIPLEXED, shape),
-                (POOLED, shape),
-                (PING, shape),
+                (SCRIPT, shape),
                 #[cfg(feature = "limitador")]
                 (LIMITADOR, shape),
             ];
@@ -97,14 +88,10 @@ impl Bench {
             self.report
                 .ratio(case, ratio(ours, theirs, |round| round.rate));
             if shape == Shape::Three {
-                self.report.ratio(
-                    "redis/3-limits-pooled",
-                    ratio(ours, &rounds[2], |round| round.rate),
-                );
                 #[cfg(feature = "limitador")]
                 self.report.ratio(
                     "redis/3-limits-limitador",
-                    ratio(ours, &rounds[4], |round| round.rate),
+                    ratio(ours, &rounds[2], |round| round.rate),
                 );
                 self.report.ratio(
                     "redis/3-limits-server-cpu",
@@ -123,11 +110,10 @@ impl Bench {
         for (shape, case) in [
             (Shape::Lasting, "redis/3-limits-lasting"),
             (Shape::Mixed, "redis/mixed"),
-            (Shape::OneQuotaInTurn, "redis/one-quota-in-turn"),
             (Shape::QuotasInTurn, "redis/quotas-in-turn"),
         ] {
             let rounds = self
-                .case(case, 512, &[(TOWER_QUOTA, shape), (MULTIPLEXED, shape)])
+                .case(case, 512, &[(TOWER_QUOTA, shape), (SCRIPT, shape)])
                 .await;
             self.report
                 .ratio(case, ratio(&rounds[0], &rounds[1], |round| round.rate));
@@ -150,11 +136,7 @@ impl Bench {
         for (tasks, ours) in [(64, Shape::Three), (1, Shape::One)] {
             let case = format!("redis/latency-{tasks}");
             let rounds = self
-                .case(
-                    &case,
-                    tasks,
-                    &[(TOWER_QUOTA, ours), (MULTIPLEXED, Shape::One)],
-                )
+                .case(&case, tasks, &[(TOWER_QUOTA, ours), (SCRIPT, Shape::One)])
                 .await;
             self.report.ratio(
                 format!("redis/p50-{tasks}"),
@@ -209,14 +191,13 @@ impl Bench {
                     TWO_CONNECTIONS => tower_quota(&setup.paired, shape, draw).await,
                     PARTITIONED => tower_quota(&setup.parted, shape, draw).await,
                     CLUSTERED => tower_quota(&setup.clustered, shape, draw).await,
-                    MULTIPLEXED => {
+                    SCRIPT => {
                         script_per_limit(&mut setup.connection.clone(), &setup.sha, shape, draw)
                             .await
                     }
-                    POOLED => pooled(&setup.pool, &setup.sha, shape, draw).await,
                     #[cfg(feature = "limitador")]
-                    LIMITADOR => limitador::decide(&setup.limitador, shape, draw).await,
-                    _ => ping(&mut setup.connection.clone()).await,
+                    LIMITADOR => ask_limitador(&setup.limitador, shape, draw).await,
+                    _ => false,
                 };
                 if !is_answered {
                     eprintln!("{contender}: no answer");
@@ -232,23 +213,70 @@ impl Bench {
     }
 }
 
-fn figures_of(rounds: &[Round]) -> Vec<(&'static str, f64)> {
-    let middle =
-        |figure: fn(&Round) -> f64| median(&mut rounds.iter().map(figure).collect::<Vec<_>>());
+fn figures_of(rounds: &[Round]) -> Vec<(&'static str, Figure)> {
+    let of = |figure| figure_of(rounds, figure);
     vec![
-        ("decisions/s", middle(|round| round.rate)),
-        ("p50 us", middle(|round| round.p50)),
-        ("p99 us", middle(|round| round.p99)),
-        ("client us", middle(|round| round.client_cpu)),
-        ("server us", middle(|round| round.server_cpu)),
-        ("script us", middle(|round| round.script)),
-        ("call ms", middle(|round| round.call / 1_000.0)),
-        ("slow", rounds.iter().map(|round| round.slow).sum()),
+        ("decisions/s", of(|round| round.rate)),
+        ("p50 us", of(|round| round.p50)),
+        ("p99 us", of(|round| round.p99)),
+        ("client us", of(|round| round.client_cpu)),
+        ("server us", of(|round| round.server_cpu)),
+        ("decisions a call", of(|round| 1.0 / round.calls)),
+        ("bytes in", of(|round| round.bytes_in)),
+        ("bytes out", of(|round| round.bytes_out)),
     ]
+}
+
+fn figure_of(rounds: &[Round], figure: fn(&Round) -> f64) -> Figure {
+    Figure::of(&rounds.iter().map(figure).collect::<Vec<_>>())
 }
 
 /// Returns the median over the rounds of one figure's `over / under`.
 fn ratio(over: &[Round], under: &[Round], figure: fn(&Round) -> f64) -> f64 {
     let of = |rounds: &[Round]| rounds.iter().map(figure).collect::<Vec<_>>();
     median_ratio(&of(over), &of(under))
+}
+
+async fn at_distances(quick: bool) -> Result<Report, Box<dyn Error>> {
+    const TASKS: u64 = 64;
+    let mut report = Report::default();
+    let (rounds, span) = if quick {
+        (1, Duration::from_secs(1))
+    } else {
+        (5, Duration::from_secs(2))
+    };
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let options = tower_quota_redis::RedisStore::options().deadline(DEADLINE);
+    let store = options.connect(&proxy.url()).await?;
+    let (connection, sha) = connect(&proxy.url(), DEADLINE, GCRA).await?;
+    for millis in [0, 1, 5, 20] {
+        proxy.inflict(Fault::Delay(Duration::from_millis(millis)));
+        let mut figures = [const { Vec::new() }; 2];
+        for _ in 0..rounds {
+            let store = store.clone();
+            let ours = move |draw| {
+                let store = store.clone();
+                async move { _ = tower_quota(&store, Shape::One, draw).await }
+            };
+            figures[0].push(load::run(&[&server], TASKS, span, &Arc::new(ours)).await);
+            let (connection, sha) = (connection.clone(), Arc::<str>::from(sha.as_str()));
+            let theirs = move |draw| {
+                let (mut connection, sha) = (connection.clone(), Arc::clone(&sha));
+                async move { _ = script_per_limit(&mut connection, &sha, Shape::One, draw).await }
+            };
+            figures[1].push(load::run(&[&server], TASKS, span, &Arc::new(theirs)).await);
+        }
+        for (contender, rounds) in [TOWER_QUOTA, SCRIPT].into_iter().zip(&figures) {
+            let of = |figure| figure_of(rounds, figure);
+            let figures = [
+                ("decisions/s", of(|round| round.rate)),
+                ("p50 ms", of(|round| round.p50 / 1_000.0)),
+                ("p99 ms", of(|round| round.p99 / 1_000.0)),
+                ("decisions a call", of(|round| 1.0 / round.calls)),
+            ];
+            report.row(&format!("distance/{millis}-ms"), contender, figures);
+        }
+    }
+    Ok(report)
 }

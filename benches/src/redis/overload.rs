@@ -11,13 +11,10 @@ use std::time::Duration;
 use tower_quota_redis::RedisStore;
 use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
-use super::contenders::{script_per_limit, tower_quota};
-use super::setup::{GCRA, connect};
-use super::shape::Shape;
-use super::{MULTIPLEXED, TOWER_QUOTA};
-use crate::load::Keys;
+use super::contenders::{GCRA, SCRIPT, Shape, TOWER_QUOTA, connect, script_per_limit, tower_quota};
 use crate::report::Report;
 use crate::timing::{now, rest};
+use crate::traffic::Draws;
 
 /// The link's bytes a second, at which this machine is always faster: some twelve hundred decisions.
 const SLOW: Fault = Fault::Slow(260_000);
@@ -59,7 +56,7 @@ pub(super) async fn measure(quick: bool, report: &mut Report) -> Result<(), Box<
             script_per_limit(&mut connection.clone(), sha, Shape::Three, draw).await
         }
     };
-    contender(MULTIPLEXED, span, theirs, report).await;
+    contender(SCRIPT, span, theirs, report).await;
     Ok(())
 }
 
@@ -132,7 +129,7 @@ where
 {
     // A count per half millisecond up to the deadline and some scheduling.
     let counts: Arc<[AtomicU64; 128]> = Arc::new([const { AtomicU64::new(0) }; 128]);
-    let (mut draws, mut sent) = (Keys::new(1, u64::MAX), 0_u64);
+    let (mut draws, mut sent) = (Draws::new(1), 0_u64);
     let began = now();
     while now() - began < span {
         let due = ((now() - began).as_secs_f64() * rate) as u64;

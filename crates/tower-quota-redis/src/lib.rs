@@ -59,7 +59,7 @@
 //!
 //! # Access rights
 //!
-//! You need Redis 6.2 or later, Valkey, or KeyDB (`docs/measurements/redis.md` lists tested versions). With the default prefix, give
+//! You need Redis 6.2 or later, Valkey, or KeyDB (`docs/reference/servers.md` lists tested versions). With the default prefix, give
 //! these rights to your user, and to a user of your sentinels:
 //!
 //! ```text

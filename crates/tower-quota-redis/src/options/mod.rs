@@ -142,7 +142,7 @@ impl RedisOptions {
     /// Each partition is one hash slot, so give several to each primary of your cluster. If you change the number,
     /// nearly all counts start afresh. The crate docs describe [requests over several partitions](crate#clusters).
     ///
-    /// With more partitions, a reshard stops fewer clients for less time, but calls carry fewer decisions. `docs/measurements/redis.md`
+    /// With more partitions, a reshard stops fewer clients for less time, but calls carry fewer decisions. `docs/measurements/sizing.md`
     /// has figures for 12 to 96 partitions.
     #[must_use]
     pub const fn partitions(mut self, partitions: NonZeroUsize) -> Self {

@@ -1,6 +1,6 @@
 //! How many clients a moving slot stops, and for how long.
 //!
-//! This prints the table of `docs/measurements/redis.md`:
+//! This prints the table of `docs/measurements/sizing.md`:
 //!
 //! ```text
 //! cargo test -p tower-quota-redis --test deciding -- --ignored --nocapture reshard

@@ -25,7 +25,7 @@ pub enum HandleError<E> {
     TooManyBlocks,
     /// Sliding logs and concurrency limits take no units back. Use [reset](crate::RateLimitHandle::reset).
     NotGranted(Name),
-    /// This limit cannot count by the given quota.
+    /// The limit cannot count by the given quota.
     InvalidQuota(Name, ConfigError),
     /// The store failed.
     Store(E),

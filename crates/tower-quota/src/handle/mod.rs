@@ -116,7 +116,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// Checks that a limit can count a client by another quota. Returns the scope of the limit's keys.
     ///
     /// # Errors
-    /// [`HandleError::InvalidQuota`] if a policy would reject the limit with this quota, or if the quota turns a concurrency
+    /// [`HandleError::InvalidQuota`] if a policy would reject the limit with the quota, or if the quota turns a concurrency
     /// limit into another kind of limit.
     pub fn check_quota(&self, limit: &str, quota: Quota) -> Result<Name, HandleError<S::Error>> {
         let rules = self.shared.rules();

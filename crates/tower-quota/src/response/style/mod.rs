@@ -1,4 +1,4 @@
-//! The styles of header fields, a file for each.
+//! The styles of header fields, in a file per style.
 
 mod draft11;
 mod draft7;
