@@ -3,9 +3,9 @@ use core::fmt;
 
 use tower_quota::store::BoxStoreError;
 use tower_quota::{ConfigError, HandleError};
+use tower_quota_rules::{Problems, TestReport};
 
 use super::store::RuleStoreError;
-use tower_quota_rules::{Problems, TestReport};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Invalid {

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tower_quota::Policy;
+use tower_quota_rules::{Document, Format, Problems, Rules};
 
 use super::shadow::ShadowCounts;
 #[cfg(feature = "redis")]
 use super::top::SharedTop;
-use tower_quota_rules::{Document, Format, Problems, Rules};
 
 type ReadDocument = dyn Fn(&str, Format) -> Result<Rules, Problems> + Send + Sync;
 

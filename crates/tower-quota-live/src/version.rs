@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 use tower_quota::{Key, Name};
+use tower_quota_rules::Format;
 
 use super::time::Time;
-use tower_quota_rules::Format;
 
 /// An immutable document in a store, under a unique number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use super::target::duration;
 use super::{Api, ChangeArguments, clients};
 use crate::failure::Failure;
-use crate::output::Ended;
-use crate::output::{Output, describe};
+use crate::output::{Ended, Output, describe};
 
 #[derive(Args, Debug)]
 pub(crate) struct BlockArguments {

@@ -3,11 +3,11 @@ use core::time::Duration;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use tower_quota_rules::QuotaText;
 
 use crate::audit::{Action, AuditRecord};
 use crate::change::By;
 use crate::time::Time;
-use tower_quota_rules::QuotaText;
 
 /// The effect of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tower_quota::key::{ClientIp, KeyExtractor, MAX_SENT_KEYS};
 use tower_quota::{Key, Name, Policy, Quota, RequestHead};
+use tower_quota_rules::Networks;
 
 use super::block::{Block, BlockKind, Target};
 use crate::store::BlockChanges;
 use crate::time::Time;
-use tower_quota_rules::Networks;
 
 /// The keys of a policy's limits, for conditions on blocks.
 pub(crate) struct BlockKeys {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tower_quota::{ConfigError, Policy};
+use tower_quota_rules::{Format, Rules};
 
 use super::shared::Shared;
 use crate::blocks::BlockKeys;
 use crate::error::{ChangeError, Invalid};
 use crate::version::{NewVersion, Version};
-use tower_quota_rules::{Format, Rules};
 
 impl Shared {
     /// Runs a user's job on a blocking thread, one job at a time.

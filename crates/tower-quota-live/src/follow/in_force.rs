@@ -1,6 +1,7 @@
+use tower_quota_rules::Rules;
+
 use crate::time::Time;
 use crate::version::Version;
-use tower_quota_rules::Rules;
 
 /// The documents in force on an instance.
 #[derive(Clone, Debug)]

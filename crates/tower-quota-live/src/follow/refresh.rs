@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 use tower_quota::Policy;
+use tower_quota_rules::Rules;
 
 use super::in_force::InForce;
 use super::local_copy::LocalCopy;
@@ -18,7 +19,6 @@ use crate::store::{BlockChanges, RuleStoreError, StoreState};
 use crate::time::Time;
 use crate::version::{Version, VersionInfo};
 use crate::wait::{Backoff, jittered, now, pause};
-use tower_quota_rules::Rules;
 
 const BETWEEN_READINGS: Duration = Duration::from_millis(250);
 

@@ -64,7 +64,8 @@ impl LiveRules {
     /// Gives a client another quota of a limit on all instances, and replaces an earlier override.
     ///
     /// Your override takes precedence over the tiers and overrides of documents, stays when you put
-    /// a document, and ends by itself. Other instances apply the override within a second.
+    /// a document, and ends by itself. Other instances apply the override within two
+    /// seconds.
     ///
     /// # Errors
     /// [`ChangeError`] if the limit cannot count the [client](Self::client_target) by your quota,

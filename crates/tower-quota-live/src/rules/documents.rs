@@ -1,3 +1,5 @@
+use tower_quota_rules::{Difference, Format, Problems, TestReport};
+
 use super::LiveRules;
 use crate::audit::{Action, AuditRecord};
 use crate::change::By;
@@ -6,7 +8,6 @@ use crate::shadow::{ShadowReport, ShadowTotal};
 use crate::store::{RuleStoreError, StoreState};
 use crate::time::Time;
 use crate::version::{NewVersion, Version, VersionInfo};
-use tower_quota_rules::{Difference, Format, Problems, TestReport};
 
 impl LiveRules {
     /// Puts a document in force on all instances, or makes it the shadow document.

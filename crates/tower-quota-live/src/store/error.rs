@@ -2,8 +2,9 @@ use core::error::Error;
 use core::fmt;
 use std::sync::Arc;
 
-use super::MOST_BLOCKS;
 use tower_quota_rules::Format;
+
+use super::MOST_BLOCKS;
 
 /// The error of a [`RuleStore`](super::RuleStore).
 #[derive(Clone, Debug)]

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, watch};
+use tower_quota_rules::Format;
 
 use self::shared_blocks::SharedBlocks;
 use self::watcher::Watcher;
@@ -19,7 +20,6 @@ use crate::audit::AuditRecord;
 use crate::blocks::Block;
 use crate::files;
 use crate::version::{NewVersion, Version, VersionInfo};
-use tower_quota_rules::Format;
 
 /// A [`RuleStore`] that follows a file through edits, renames, and swapped symlinks of Kubernetes.
 ///
