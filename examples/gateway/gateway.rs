@@ -71,9 +71,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let publish_store: Arc<dyn Fn() + Send + Sync>;
     let counters = if let Some(url) = redis_url {
         let redis = RedisStore::options().connect_lazily().connect(&url).await?;
-        live_options = live_options.shared_top(SharedTop::beside(&redis, "gateway")?);
+        live_options = live_options.shared_top(SharedTop::from_store(&redis, "gateway")?);
         if has_redis_rules {
-            rules = Some(Arc::new(RedisRules::beside(&redis, "gateway")?));
+            rules = Some(Arc::new(RedisRules::from_store(&redis, "gateway")?));
             // Until the first rules are in Redis, the limits of the example's file hold.
             let fallback = Rules::parse(include_str!("rules.yaml"), Format::Yaml)?;
             live_options = live_options.without_rules(WithoutRules::Fallback(fallback));

@@ -87,7 +87,7 @@ pub enum ChangeError {
     /// The document is invalid and was not put.
     Invalid(Problems),
     /// The document is incompatible with the document in force.
-    Beside(ConfigError),
+    Incompatible(ConfigError),
     /// The change is refused, for this reason.
     Refused(String),
     /// The limit cannot be changed for this client, or the store of the counters failed.
@@ -100,7 +100,7 @@ impl From<Invalid> for ChangeError {
     fn from(invalid: Invalid) -> Self {
         match invalid {
             Invalid::Problems(problems) => Self::Invalid(problems),
-            Invalid::Config(error) => Self::Beside(error),
+            Invalid::Config(error) => Self::Incompatible(error),
             Invalid::Tests(_) | Invalid::Failed(_) => Self::Refused(invalid.to_string()),
         }
     }
@@ -122,9 +122,9 @@ impl fmt::Display for ChangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invalid(problems) => problems.fmt(f),
-            Self::Beside(error) => write!(
+            Self::Incompatible(error) => write!(
                 f,
-                "the document cannot run beside the one in force: {error}"
+                "the document is incompatible with the document in force: {error}"
             ),
             Self::Refused(reason) => f.write_str(reason),
             Self::Client(error) => error.fmt(f),
@@ -137,7 +137,7 @@ impl Error for ChangeError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Invalid(problems) => Some(problems),
-            Self::Beside(error) => Some(error),
+            Self::Incompatible(error) => Some(error),
             Self::Refused(_) => None,
             Self::Client(error) => Some(error),
             Self::Store(error) => Some(error),

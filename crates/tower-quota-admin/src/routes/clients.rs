@@ -147,7 +147,7 @@ pub(crate) struct Granted {
 }
 
 /// Gives units back to a client, up to a full limit. With `for` or `until`, you give units above
-/// the quota, and a bucket takes a second. Returns the units given, and the status afterwards.
+/// the quota, and a bucket takes two seconds. Returns the units given, and the status afterwards.
 #[utoipa::path(
     post, path = "/v1/clients/grant", operation_id = "grant", params(ChangeParams), request_body = GrantBody,
     responses((status = 200, body = Granted), (status = 404), (status = 422)),

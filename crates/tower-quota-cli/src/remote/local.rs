@@ -92,7 +92,7 @@ async fn router(
         RedisStoreError::Config(error) => Failure::Usage(error.to_string()),
         error => Failure::Unreachable(error.to_string()),
     })?;
-    let rules = RedisRules::beside(&counters, &arguments.name).map_err(Failure::usage)?;
+    let rules = RedisRules::from_store(&counters, &arguments.name).map_err(Failure::usage)?;
     let code = arguments.load.code.clone();
     let mut options = LiveOptions::new()
         .start_deadline(timeout)

@@ -166,7 +166,7 @@ impl LiveRules {
             .filter(|key| scope.is_none_or(|scope| key.scope().as_str() == scope))
             .collect();
         // Several extractors may read the same key.
-        read.sort_unstable_by_key(|key| key.scope());
+        read.sort_unstable_by(|a, b| (a.scope(), a.as_bytes()).cmp(&(b.scope(), b.as_bytes())));
         read.dedup();
         match read.as_slice() {
             [key] => {
@@ -178,7 +178,9 @@ impl LiveRules {
                 self.scopes().join(", ")
             ))),
             several => {
-                let scopes: Vec<&str> = several.iter().map(|key| key.scope().as_str()).collect();
+                let mut scopes: Vec<&str> =
+                    several.iter().map(|key| key.scope().as_str()).collect();
+                scopes.dedup();
                 Err(ChangeError::Refused(format!(
                     "keys of several scopes can be written so: give one of {}",
                     scopes.join(", ")

@@ -15,8 +15,8 @@ use crate::error::ChangeError;
 use crate::time::Time;
 use crate::wait::pause;
 
-/// The time within which a change is in force on every instance.
-const EVERYWHERE: Duration = Duration::from_secs(1);
+/// The time within which an announced change is in force on every instance.
+const EVERYWHERE: Duration = Duration::from_secs(2);
 
 impl LiveRules {
     /// Resets a client of a limit, see
@@ -94,7 +94,7 @@ impl LiveRules {
     /// Admits units of a client above the quota of a limit, until an end. Several credits add up.
     ///
     /// A bucket admits the units once, and a window in each window that begins before the end. For
-    /// a bucket you wait a second, until all instances know the credit. An instance without the
+    /// a bucket you wait two seconds, until all instances know the credit. An instance without the
     /// credit would cut the bucket to the usual capacity.
     ///
     /// # Errors

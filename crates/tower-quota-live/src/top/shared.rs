@@ -57,7 +57,7 @@ impl SharedTop {
     ///
     /// # Errors
     /// See [`new`](Self::new). Also fails for a store on a pool, without a known server.
-    pub fn beside(counters: &RedisStore, name: &str) -> Result<Self, RuleStoreError> {
+    pub fn from_store(counters: &RedisStore, name: &str) -> Result<Self, RuleStoreError> {
         Self::with(counters.connection(RedisRules::DEADLINE), name)
     }
 

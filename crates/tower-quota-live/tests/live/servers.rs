@@ -88,7 +88,7 @@ async fn certificates_of_the_store_are_trusted() {
         .connect(&url)
         .await
         .unwrap();
-    follows_announcements(|| RedisRules::beside(&store, "tls").unwrap()).await;
+    follows_announcements(|| RedisRules::from_store(&store, "tls").unwrap()).await;
 
     // The system does not know the certificate.
     let error = RedisRules::new(&url, "tls")
@@ -112,5 +112,5 @@ async fn cluster_with_tls_is_followed() {
         .cluster(cluster.tls_urls())
         .await
         .unwrap();
-    follows_announcements(|| RedisRules::beside(&store, "tls").unwrap()).await;
+    follows_announcements(|| RedisRules::from_store(&store, "tls").unwrap()).await;
 }
