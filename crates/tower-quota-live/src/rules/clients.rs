@@ -131,6 +131,10 @@ impl LiveRules {
         let block = Block::new(self.client_target(limit, client)?, new);
         let (live, limit) = (self.clone(), limit.to_owned());
         let change = async move {
+            if quota.algorithm().is_bucket() {
+                // A full bucket would begin with the units of the credit, and get them twice.
+                live.handle().withhold(&limit, &key, units).await?;
+            }
             let block = live.shared.put_block(block).await?;
             // A window keeps the used units. A bucket keeps the remaining units up to the capacity
             // known to an instance, so all instances must know the credit before the grant.

@@ -4,11 +4,12 @@ use std::fs;
 use std::time::Duration;
 
 use http::StatusCode;
-use tower_quota::{MemoryStore, Policy, Quota, RateLimitLayer, key};
+use tower_quota::{MemoryStore, Policy, Quota, RateLimitLayer, Store, key};
 use tower_quota_live::{
     Block, ChangeError, FileRules, LiveOptions, LiveRules, MemoryRules, NewVersion, RedisRules,
     Target, Time,
 };
+use tower_quota_redis::RedisStore;
 use tower_quota_rules::{Format, QuotaText};
 use tower_quota_testkit::RedisServer;
 
@@ -342,4 +343,32 @@ async fn impossible_credit_names_value_and_fix() {
 
 fn limit_of_code() -> tower_quota::Limit {
     tower_quota::Limit::new("one", Quota::per_day(5)).by(key::header("user"))
+}
+
+async fn gives_credit_to_new_client(counters: impl Store) {
+    let rules = std::sync::Arc::new(MemoryRules::new());
+    let instance = Instance::counting(counters, rules, LiveOptions::new()).await;
+    let document = "limits: [{ name: one, quota: 5 per 300 days, key: header user }]";
+    let new = NewVersion::new(document, Format::Yaml, "ops");
+    instance.live.put(None, new).await.unwrap();
+    let credit = instance.live.credit("one", "ann", 100, tomorrow(), "ops");
+    let both = [instance.clone(), instance.clone()];
+    // The client asks from the moment at which an instance knows the credit.
+    let (given, first) = tokio::join!(credit, async {
+        eventually("the credit is known", async || {
+            instance.live.overrides().len() == 1
+        })
+        .await;
+        admitted(&both, "ann").await
+    });
+    assert_eq!(given.unwrap().1.remaining(), 100);
+    assert_eq!(first + admitted(&both, "ann").await, 105);
+}
+
+#[tokio::test]
+async fn credit_of_new_client_counts_once() {
+    gives_credit_to_new_client(MemoryStore::new()).await;
+    let server = RedisServer::start();
+    let counters = RedisStore::connect(&server.url()).await.unwrap();
+    gives_credit_to_new_client(counters).await;
 }
