@@ -78,6 +78,10 @@ impl LiveRules {
         by: impl Into<By>,
     ) -> Result<Block, ChangeError> {
         self.handle().check_quota(limit, quota)?;
+        if !self.follows_store() {
+            let reason = "the code of this service makes its policy, so it has no overrides here";
+            return Err(ChangeError::Refused(reason.to_owned()));
+        }
         if let Target::Network(network) = client {
             let reason = format!("{network} is no client of {limit:?}: name a client by its key");
             return Err(ChangeError::Refused(reason));

@@ -372,3 +372,13 @@ async fn credit_of_new_client_counts_once() {
     let counters = RedisStore::connect(&server.url()).await.unwrap();
     gives_credit_to_new_client(counters).await;
 }
+
+#[tokio::test]
+async fn override_of_policy_in_code_is_refused() {
+    let policy = Policy::new().limit(limit_of_code());
+    let live = LiveRules::from(RateLimitLayer::new(MemoryStore::new(), policy).handle());
+    let client = live.client_target("one", "ann").unwrap();
+    let made = live.override_quota("one", &client, Quota::per_day(9), tomorrow(), "ops");
+    let error = made.await.unwrap_err().to_string();
+    assert!(error.contains("code of this service"), "{error}");
+}
