@@ -150,6 +150,12 @@ impl Block {
         matches!(self.kind, BlockKind::Block { limit: Some(_) })
     }
 
+    /// Returns whether the block takes the place of an entry with the same id. A penalty may not
+    /// have heard of an operator's entry.
+    pub(crate) fn replaces(&self, before: &Self) -> bool {
+        !self.is_of_penalty() || before.is_of_penalty()
+    }
+
     pub(crate) fn record(
         &self,
         what: Action,
