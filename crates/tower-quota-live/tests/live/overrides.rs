@@ -4,10 +4,11 @@ use std::fs;
 use std::time::Duration;
 
 use http::StatusCode;
-use tower_quota::{MemoryStore, Policy, Quota, RateLimitLayer, Store, key};
+use tower_quota::key::KeyExtractor;
+use tower_quota::{Key, MemoryStore, Policy, Quota, RateLimitLayer, Store, key};
 use tower_quota_live::{
-    Block, ChangeError, FileRules, LiveOptions, LiveRules, MemoryRules, NewVersion, RedisRules,
-    Target, Time,
+    Block, BlockTarget, ChangeError, FileRules, LiveOptions, LiveRules, MemoryRules, NewVersion,
+    RedisRules, Target, Time,
 };
 use tower_quota_redis::RedisStore;
 use tower_quota_rules::{Format, QuotaText};
@@ -381,4 +382,32 @@ async fn override_of_policy_in_code_is_refused() {
     let made = live.override_quota("one", &client, Quota::per_day(9), tomorrow(), "ops");
     let error = made.await.unwrap_err().to_string();
     assert!(error.contains("code of this service"), "{error}");
+}
+
+#[tokio::test]
+async fn hash_of_many_clients_is_refused_however_written() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, new(500)).await.unwrap();
+    let scope = key::header("user").scope();
+    let none = instance.live.key_hash(&Key::new(scope, b""));
+    for hash in [none.clone(), none.to_uppercase(), format!("0{none}")] {
+        let (scope, hash) = (scope.as_str(), &*hash);
+        let target = instance
+            .live
+            .block_target(BlockTarget::Hash { scope, hash });
+        assert!(target.is_err(), "{hash}: {target:?}");
+    }
+    let target = instance.live.block_target(BlockTarget::Hash {
+        scope: &"header user".repeat(1_000),
+        hash: "0123456789abcdef",
+    });
+    assert!(target.unwrap_err().to_string().contains("4096"));
+    for hash in ["1f", "+123456789abcdef", ""] {
+        let (scope, hash) = (scope.as_str(), hash);
+        let target = instance
+            .live
+            .block_target(BlockTarget::Hash { scope, hash });
+        let error = target.unwrap_err().to_string();
+        assert!(error.contains("16"), "{error}");
+    }
 }
