@@ -51,7 +51,7 @@ pub(crate) struct OverrideList {
     overrides: Vec<Block>,
 }
 
-/// Lists the overrides and credits in force. With your `limit`, lists the latest.
+/// Lists the overrides and credits in force. With `count`, lists the latest.
 #[utoipa::path(
     get, path = "/v1/overrides", operation_id = "overrides", params(MostQuery, ShowQuery),
     responses((status = 200, body = OverrideList), (status = 403), (status = 404)),

@@ -239,3 +239,34 @@ async fn long_comment_is_a_problem() {
         .unwrap();
     problem(response, ProblemKind::InvalidRequest).await;
 }
+
+#[tokio::test]
+async fn unknown_query_parameter_is_a_problem() {
+    let instance = Instance::with_rules().await;
+    for path in [
+        "/v1/audit?limit=1",
+        "/v1/overrides?limit=20",
+        "/v1/blocks?count=1&show_key=true",
+        "/v1/rules?new=true",
+        "/v1/health?verbose",
+        "/v1/rules/1?count=1",
+    ] {
+        let refused = problem(instance.get(path).await, ProblemKind::InvalidRequest).await;
+        let (_, name) = path.rsplit_once(['?', '&']).unwrap();
+        let name = name.split('=').next().unwrap();
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains(name), "{path}: {detail}");
+    }
+    // A mistyped `shadow` does not put the document in force.
+    let put = instance.request(Method::PUT, "/v1/rules?shadows=true");
+    let put = put
+        .header("If-Match", "*")
+        .header("Content-Type", "application/yaml")
+        .body("limits: []");
+    let put = put.send().await.unwrap();
+    problem(put, ProblemKind::InvalidRequest).await;
+    assert_eq!(instance.number().await, 1);
+    let comment = instance.request(Method::POST, "/v1/clients/reset?comment=a%26b");
+    let ann = serde_json::json!({ "limit": "minute", "key": "ann" });
+    assert_eq!(comment.json(&ann).send().await.unwrap().status(), 200);
+}

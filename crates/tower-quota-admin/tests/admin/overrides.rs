@@ -75,7 +75,7 @@ async fn override_holds_on_two_instances() {
     let shown = other.json("/v1/overrides?show_keys=true").await;
     assert_eq!(shown["overrides"][0]["target"]["key"]["text"], "pro_1");
     assert_eq!(other.json("/v1/blocks").await["blocks"], json!([]));
-    let record = one.json("/v1/audit?limit=1").await["records"][0].take();
+    let record = one.json("/v1/audit?count=1").await["records"][0].take();
     assert_eq!(
         (&record["what"], &record["target"], &record["comment"]),
         (&json!("override"), &made["id"], &json!("launch day"))
