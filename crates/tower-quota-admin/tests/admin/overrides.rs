@@ -182,3 +182,19 @@ async fn credit_gives_units_above_the_quota() {
         assert_eq!(capacity(&instance, "ann").await, 5);
     }
 }
+
+#[tokio::test]
+async fn end_of_override_keeps_blocks() {
+    let instance = Instance::with_rules().await;
+    let block = instance.block("203.0.113.0/24").await;
+    problem(end(&instance, &block["id"]).await, ProblemKind::NotFound).await;
+    assert_eq!(instance.json("/v1/blocks").await["blocks"], json!([block]));
+    let body = json!({ "limit": "minute", "key": "ann", "quota": "9/minute", "for": "1h" });
+    let made: Value = put(&instance, body).await.json().await.unwrap();
+    let id = made["id"].as_str().unwrap();
+    assert_ne!(instance.unblock(id).await.status(), StatusCode::NO_CONTENT);
+    assert_eq!(
+        instance.json("/v1/overrides").await["overrides"],
+        json!([made])
+    );
+}
