@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tower_quota_admin::ProblemKind;
-use tower_quota_live::RedisRules;
+use tower_quota_live::{MemoryRules, RedisRules};
 use tower_quota_testkit::RedisServer;
 
 use crate::server::{Instance, RULES, options, problem};
@@ -197,4 +197,21 @@ async fn end_of_override_keeps_blocks() {
         instance.json("/v1/overrides").await["overrides"],
         json!([made])
     );
+}
+
+#[tokio::test]
+async fn very_long_key_is_kept_by_its_hash() {
+    let instance = Instance::with(MemoryRules::new(), options().allow_showing_keys()).await;
+    let first = instance.put_rules(RULES).header("If-None-Match", "*");
+    assert_eq!(first.send().await.unwrap().status(), StatusCode::OK);
+    for (length, is_shown) in [(1_024, true), (1_000_000, false)] {
+        let key = "k".repeat(length);
+        let body = json!({ "limit": "minute", "key": key, "quota": "9/minute", "for": "1h" });
+        let made: Value = put(&instance, body).await.json().await.unwrap();
+        assert_eq!(capacity(&instance, &key).await, 9);
+        let shown = instance.json("/v1/overrides?show_keys=true").await;
+        let text = &shown["overrides"][0]["target"]["key"]["text"];
+        assert_eq!(text.as_str() == Some(&*key), is_shown, "{length}");
+        assert_eq!(end(&instance, &made["id"]).await.status(), 204);
+    }
 }

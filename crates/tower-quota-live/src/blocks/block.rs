@@ -60,7 +60,8 @@ pub enum Target {
         scope: String,
         /// The keyed hash of the key, 16 hexadecimal digits.
         hash: String,
-        /// The key, with [`LiveOptions::readable_keys`](crate::LiveOptions::readable_keys).
+        /// The key of at most 1,024 bytes, with
+        /// [`LiveOptions::readable_keys`](crate::LiveOptions::readable_keys).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
