@@ -142,8 +142,13 @@ impl LiveRules {
             let block = live.shared.put_block(block).await?;
             // A window keeps the used units. A bucket keeps the remaining units up to the capacity
             // known to an instance, so all instances must know the credit before the grant.
-            let status = if quota.algorithm().is_bucket() {
+            if quota.algorithm().is_bucket() {
                 pause(EVERYWHERE).await;
+            }
+            // After its end, the grant would give back units of the usual quota.
+            let known = live.shared.blocks.get(&block.id);
+            let is_in_force = known.is_some_and(|known| known.is_in_force(Time::now()));
+            let status = if quota.algorithm().is_bucket() && is_in_force {
                 live.handle().grant(&limit, &key, units).await
             } else {
                 live.handle().peek(&limit, &key).await

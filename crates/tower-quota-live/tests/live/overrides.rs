@@ -375,6 +375,30 @@ async fn credit_of_new_client_counts_once() {
 }
 
 #[tokio::test]
+async fn credit_that_ends_at_once_gives_no_units() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits: [{ name: one, quota: 5 per 300 days, key: header user }]";
+    let new = NewVersion::new(document, Format::Yaml, "ops");
+    instance.live.put(None, new).await.unwrap();
+    let both = [instance.clone(), instance.clone()];
+    assert_eq!(admitted(&both, "ann").await, 5);
+    let credit = instance.live.credit("one", "ann", 3, tomorrow(), "ops");
+    let (given, _) = tokio::join!(credit, async {
+        eventually("the credit is known", async || {
+            instance.live.overrides().len() == 1
+        })
+        .await;
+        let id = instance.live.overrides().remove(0).id;
+        instance.live.unblock(&id, "bob").await.unwrap()
+    });
+    assert_eq!(given.unwrap().1.remaining(), 0);
+    let soon = Time::now().after(Duration::from_millis(30));
+    let credit = instance.live.credit("one", "ann", 3, soon, "ops");
+    credit.await.unwrap();
+    assert_eq!(admitted(&both, "ann").await, 0);
+}
+
+#[tokio::test]
 async fn override_of_policy_in_code_is_refused() {
     let policy = Policy::new().limit(limit_of_code());
     let live = LiveRules::from(RateLimitLayer::new(MemoryStore::new(), policy).handle());
