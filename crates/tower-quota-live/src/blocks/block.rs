@@ -80,7 +80,7 @@ impl Target {
     }
 
     // A hash in an unknown form, from another program, matches no key.
-    pub(super) fn hash(&self) -> Option<u64> {
+    pub(crate) fn hash(&self) -> Option<u64> {
         match self {
             Self::Key { hash, .. } => u64::from_str_radix(hash, 16).ok(),
             Self::Network(_) => None,

@@ -77,7 +77,7 @@ impl LiveRules {
         until: Time,
         by: impl Into<By>,
     ) -> Result<Block, ChangeError> {
-        self.handle().check_quota(limit, quota)?;
+        let scope = self.handle().check_quota(limit, quota)?;
         if !self.follows_store() {
             let reason = "the code of this service makes its policy, so it has no overrides here";
             return Err(ChangeError::Refused(reason.to_owned()));
@@ -85,6 +85,10 @@ impl LiveRules {
         if let Target::Network(network) = client {
             let reason = format!("{network} is no client of {limit:?}: name a client by its key");
             return Err(ChangeError::Refused(reason));
+        }
+        let none = self.shared.blocks.hash(&Key::new(scope, b""));
+        if client.hash() == Some(none) {
+            return Err(ChangeError::Refused(MANY_CLIENTS.to_owned()));
         }
         let kind = BlockKind::Override {
             limit: limit.to_owned(),

@@ -435,3 +435,22 @@ async fn hash_of_many_clients_is_refused_however_written() {
         assert!(error.contains("16"), "{error}");
     }
 }
+
+#[tokio::test]
+async fn override_of_many_clients_of_code_is_refused() {
+    let options = LiveOptions::new().with_policy(|policy| policy.limit(limit_of_code()));
+    let instance = Instance::start(MemoryRules::new(), options).await;
+    let document = "limits: [{ name: two, quota: 5/day, key: client_ip }]";
+    let new = NewVersion::new(document, Format::Yaml, "ops");
+    instance.live.put(None, new).await.unwrap();
+    let live = &instance.live;
+    let scope = key::header("user").scope();
+    for (key, is_made) in [(&b""[..], false), (b"ann", true)] {
+        let hash = live.key_hash(&Key::new(scope, key));
+        let (scope, hash) = (scope.as_str(), &*hash);
+        let client = BlockTarget::Hash { scope, hash };
+        let client = live.block_target(client).unwrap();
+        let made = live.override_quota("one", &client, Quota::per_day(900), tomorrow(), "ops");
+        assert_eq!(made.await.is_ok(), is_made, "{hash}");
+    }
+}
