@@ -85,8 +85,6 @@ fn public() -> OpenApiRouter<Api> {
 
 fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::with_openapi(crate::openapi::frame())
-        .routes(routes!(document::get, document::put))
-        .routes(routes!(check::check))
         .routes(routes!(history::history))
         .routes(routes!(history::version))
         .routes(routes!(history::diff))
@@ -106,4 +104,8 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(health::health))
         .routes(routes!(events::events))
         .routes(routes!(audit::audit))
+        // Long keys would take the time of a thread for each limit.
+        .layer(DefaultBodyLimit::max(AdminOptions::LONGEST_JSON))
+        .routes(routes!(document::get, document::put))
+        .routes(routes!(check::check))
 }

@@ -113,6 +113,16 @@ async fn huge_body_is_refused() {
         ProblemKind::TooLarge,
     )
     .await;
+    // Only documents are large.
+    let key = json!({ "key": "k".repeat(AdminOptions::LONGEST_JSON) });
+    let find = instance.request(Method::POST, "/v1/clients/find");
+    let find = find.json(&key).send().await.unwrap();
+    let refused = problem(find, ProblemKind::TooLarge).await;
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(detail.contains("65536"), "{detail}");
+    let document = instance.put_rules(&format!("{RULES}#{}", " ".repeat(1_000_000)));
+    let document = document.header("If-Match", "*").send().await.unwrap();
+    assert_eq!(document.status(), StatusCode::OK);
 }
 
 #[tokio::test]

@@ -204,7 +204,7 @@ async fn very_long_key_is_kept_by_its_hash() {
     let instance = Instance::with(MemoryRules::new(), options().allow_showing_keys()).await;
     let first = instance.put_rules(RULES).header("If-None-Match", "*");
     assert_eq!(first.send().await.unwrap().status(), StatusCode::OK);
-    for (length, is_shown) in [(1_024, true), (1_000_000, false)] {
+    for (length, is_shown) in [(1_024, true), (10_000, false)] {
         let key = "k".repeat(length);
         let body = json!({ "limit": "minute", "key": key, "quota": "9/minute", "for": "1h" });
         let made: Value = put(&instance, body).await.json().await.unwrap();
