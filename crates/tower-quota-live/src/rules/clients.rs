@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use tower_quota::store::BoxStoreError;
-use tower_quota::{Algorithm, ClientKey, HandleError, Key, LimitStatus, Quota};
+use tower_quota::{Algorithm, ClientKey, HandleError, Key, LimitStatus, Policy, Quota};
 use tower_quota_rules::readable_key;
 
 use super::blocks::MANY_CLIENTS;
@@ -139,20 +139,33 @@ impl LiveRules {
         let block = Block::new(self.client_target(limit, client)?, new);
         let (live, limit) = (self.clone(), limit.to_owned());
         let change = async move {
-            if quota.algorithm().is_bucket() {
-                // A full bucket would begin with the units of the credit, and get them twice.
+            let takes_grant = |quota: Quota| {
+                quota.algorithm().is_bucket() && quota.algorithm() != Algorithm::LeakyBucket
+            };
+            // The shadow document counts the client by a counter of its own.
+            let shadow = format!("{}{limit}", Policy::DRY_RUN_PREFIX);
+            let of_shadow = live.handle().quota(&shadow, &key);
+            let shadow = of_shadow.is_ok_and(takes_grant).then_some(shadow);
+            // A full bucket would begin with the units of the credit, and get them twice.
+            if takes_grant(quota) {
                 live.handle().withhold(&limit, &key, units).await?;
+            }
+            if let Some(shadow) = &shadow {
+                live.handle().withhold(shadow, &key, units).await.ok();
             }
             let block = live.shared.put_block(block).await?;
             // A window keeps the used units. A bucket keeps the remaining units up to the capacity
             // known to an instance, so all instances must know the credit before the grant.
-            if quota.algorithm().is_bucket() {
+            if takes_grant(quota) || shadow.is_some() {
                 pause(EVERYWHERE).await;
             }
             // After its end, the grant would give back units of the usual quota.
             let known = live.shared.blocks.get(&block.id);
             let is_in_force = known.is_some_and(|known| known.is_in_force(Time::now()));
-            let status = if quota.algorithm().is_bucket() && is_in_force {
+            if let Some(shadow) = shadow.filter(|_| is_in_force) {
+                live.handle().grant(&shadow, &key, units).await.ok();
+            }
+            let status = if takes_grant(quota) && is_in_force {
                 live.handle().grant(&limit, &key, units).await
             } else {
                 live.handle().peek(&limit, &key).await

@@ -163,6 +163,23 @@ async fn shadow_document_counts_by_the_override() {
 }
 
 #[tokio::test]
+async fn shadow_document_gives_the_credit() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits: [{ name: one, quota: 5 per 300 days, key: header user }]";
+    let new = || NewVersion::new(document, Format::Yaml, "ops");
+    instance.live.put(None, new()).await.unwrap();
+    instance.live.put(None, new().shadow()).await.unwrap();
+    let both = [instance.clone(), instance.clone()];
+    assert_eq!(admitted(&both, "ann").await, 5);
+    let credit = instance.live.credit("one", "ann", 3, tomorrow(), "ops");
+    credit.await.unwrap();
+    assert_eq!(admitted(&both, "ann").await, 3);
+    let differences = instance.live.shadow().unwrap();
+    assert_eq!(differences.shadow_refused, 2, "{differences:?}");
+    assert_eq!(differences.only_shadow_refuses, 0, "{differences:?}");
+}
+
+#[tokio::test]
 async fn override_of_code_stays_beside_those_of_operators() {
     let options = LiveOptions::new().with_policy(|policy| {
         policy.overrides(|limit, key, _| {
