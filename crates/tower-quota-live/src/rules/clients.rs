@@ -78,6 +78,7 @@ impl LiveRules {
         by: impl Into<By>,
     ) -> Result<Block, ChangeError> {
         let scope = self.handle().check_quota(limit, quota)?;
+        check_name(limit)?;
         if !self.follows_store() {
             let reason = "the code of this service makes its policy, so it has no overrides here";
             return Err(ChangeError::Refused(reason.to_owned()));
@@ -118,6 +119,7 @@ impl LiveRules {
         let (client, by) = (client.into(), by.into());
         let key = self.handle().key(limit, client)?;
         let quota = self.handle().quota(limit, client)?;
+        check_name(limit)?;
         let refused = |reason: &str| {
             let reason = format!("{limit:?} takes no credit of {units}: {reason}");
             Err(ChangeError::Refused(reason))
@@ -223,5 +225,15 @@ impl LiveRules {
                 comment,
             })
             .await;
+    }
+}
+
+/// Refuses the names of limits of a shadow document, which have the overrides of the other limits.
+fn check_name(limit: &str) -> Result<(), ChangeError> {
+    match limit.strip_prefix(Policy::DRY_RUN_PREFIX) {
+        None => Ok(()),
+        Some(name) => Err(ChangeError::Refused(format!(
+            "{limit:?} is a limit of the shadow document: name {name:?}, which counts for both documents"
+        ))),
     }
 }

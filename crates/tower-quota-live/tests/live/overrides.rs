@@ -180,6 +180,19 @@ async fn shadow_document_gives_the_credit() {
 }
 
 #[tokio::test]
+async fn override_of_shadow_limit_is_refused() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, new(500)).await.unwrap();
+    instance.live.put(None, new(5).shadow()).await.unwrap();
+    let made = override_of(&instance, "~one", "ann", window(700), tomorrow());
+    let error = made.await.unwrap_err().to_string();
+    assert!(error.contains("\"one\""), "{error}");
+    let made = instance.live.credit("~one", "ann", 5, tomorrow(), "ops");
+    let error = made.await.unwrap_err().to_string();
+    assert!(error.contains("\"one\""), "{error}");
+}
+
+#[tokio::test]
 async fn override_of_code_stays_beside_those_of_operators() {
     let options = LiveOptions::new().with_policy(|policy| {
         policy.overrides(|limit, key, _| {
