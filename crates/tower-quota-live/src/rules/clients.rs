@@ -103,7 +103,8 @@ impl LiveRules {
     ///
     /// A bucket admits the units once, and a window in each window that begins before the end. For
     /// a bucket you wait a second, until all instances know the credit. An instance without the
-    /// credit would cut the bucket to the usual capacity.
+    /// credit cuts the bucket to the usual capacity, and the bucket can then begin with the units
+    /// again, so all instances that share the counters must follow the same store.
     ///
     /// # Errors
     /// [`ChangeError::Refused`] for a leaky bucket, for too many units, and if your code makes the
