@@ -33,8 +33,11 @@ impl AdminOptions {
     /// The shortest token, in bytes.
     pub const SHORTEST_TOKEN: usize = 16;
 
-    /// The longest body of a request, in bytes.
+    /// The longest document in a request, in bytes.
     pub const LONGEST_BODY: usize = 16 << 20;
+
+    /// The longest other body of a request, in bytes.
+    pub const LONGEST_JSON: usize = 64 << 10;
 
     /// The most simultaneous event streams.
     pub const MOST_STREAMS: usize = 32;

@@ -1,11 +1,14 @@
 //! A deadline and protective headers for all requests.
 
 use core::time::Duration;
+use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Query, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, Method, Uri, header};
+use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::openapi::{OpenApi, RefOr};
 
 use crate::problem::{Problem, ProblemKind, Result};
 
@@ -56,6 +59,46 @@ pub(crate) async fn documents(
         return Err(Problem::not_found(detail));
     }
     Ok(next.run(request).await)
+}
+
+/// Refuses query parameters that the OpenAPI document does not list, such as a mistyped `shadow`.
+pub(crate) async fn parameters(
+    State(document): State<Arc<OpenApi>>,
+    request: Request,
+    next: Next,
+) -> Result<Response> {
+    if let Some(name) = unknown_parameter(&document, &request) {
+        return Err(Problem::invalid(format_args!(
+            "there is no query parameter `{name}` here: see /v1/openapi.json"
+        )));
+    }
+    Ok(next.run(request).await)
+}
+
+fn unknown_parameter(document: &OpenApi, request: &Request) -> Option<String> {
+    let path = request.extensions().get::<MatchedPath>()?;
+    // An application may nest the router under a prefix.
+    let mut paths = document.paths.paths.iter();
+    let (_, item) = paths.find(|(known, _)| path.as_str().ends_with(known.as_str()))?;
+    let operation = match request.method().as_str() {
+        "GET" | "HEAD" => &item.get,
+        "PUT" => &item.put,
+        "POST" => &item.post,
+        "DELETE" => &item.delete,
+        _ => &None,
+    };
+    let known = operation
+        .as_ref()?
+        .parameters
+        .as_deref()
+        .unwrap_or_default();
+    let is_known = |name: &str| {
+        let is_it = |known: &RefOr<Parameter>| matches!(known, RefOr::T(known) if known.parameter_in == ParameterIn::Query && known.name == name);
+        known.iter().any(is_it)
+    };
+    let Query(sent) = Query::<Vec<(String, String)>>::try_from_uri(request.uri()).ok()?;
+    let mut names = sent.into_iter().map(|(name, _)| name);
+    names.find(|name| !is_known(name))
 }
 
 pub(crate) async fn unknown_path(uri: Uri) -> Problem {

@@ -38,6 +38,7 @@ pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Rou
     let follows_store = live.follows_store();
     let api = Api::new(live, &options);
     let public = public.with_state(api.clone());
+    let parameters = from_fn_with_state(Arc::clone(&document), protect::parameters);
     let router = routes
         .route(
             "/v1/openapi.json",
@@ -46,6 +47,7 @@ pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Rou
         .method_not_allowed_fallback(protect::unknown_method)
         .fallback(protect::unknown_path)
         .layer(DefaultBodyLimit::max(AdminOptions::LONGEST_BODY))
+        .layer(parameters)
         .layer(from_fn_with_state(timeout, protect::timeout))
         .layer(from_fn_with_state(follows_store, protect::documents))
         .with_state(api)
@@ -83,8 +85,6 @@ fn public() -> OpenApiRouter<Api> {
 
 fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::with_openapi(crate::openapi::frame())
-        .routes(routes!(document::get, document::put))
-        .routes(routes!(check::check))
         .routes(routes!(history::history))
         .routes(routes!(history::version))
         .routes(routes!(history::diff))
@@ -104,4 +104,8 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(health::health))
         .routes(routes!(events::events))
         .routes(routes!(audit::audit))
+        // Long keys would take the time of a thread for each limit.
+        .layer(DefaultBodyLimit::max(AdminOptions::LONGEST_JSON))
+        .routes(routes!(document::get, document::put))
+        .routes(routes!(check::check))
 }

@@ -24,7 +24,8 @@ pub enum ProblemKind {
     Conflict,
     /// Status 412. The rules have changed since the version in `If-Match`.
     VersionChanged,
-    /// Status 413. The body is above [16 MiB](crate::AdminOptions::LONGEST_BODY).
+    /// Status 413. The document is above [16 MiB](crate::AdminOptions::LONGEST_BODY), or another body
+    /// above [64 KiB](crate::AdminOptions::LONGEST_JSON).
     TooLarge,
     /// Status 415. The path does not accept this content type.
     UnsupportedType,

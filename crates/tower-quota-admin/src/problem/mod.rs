@@ -126,7 +126,9 @@ impl From<JsonRejection> for Problem {
                 ProblemKind::UnsupportedType,
                 "send the body with `Content-Type: application/json`",
             ),
-            JsonRejection::BytesRejection(rejection) => rejection.into(),
+            JsonRejection::BytesRejection(rejection) => {
+                of_bytes(&rejection, crate::AdminOptions::LONGEST_JSON)
+            }
             rejection => Self::invalid(rejection.body_text()),
         }
     }
@@ -134,16 +136,17 @@ impl From<JsonRejection> for Problem {
 
 impl From<BytesRejection> for Problem {
     fn from(rejection: BytesRejection) -> Self {
-        match rejection.status() {
-            http::StatusCode::PAYLOAD_TOO_LARGE => {
-                let most = crate::AdminOptions::LONGEST_BODY;
-                Self::new(
-                    ProblemKind::TooLarge,
-                    format_args!("a body has at most {most} bytes"),
-                )
-            }
-            _ => Self::invalid(rejection.body_text()),
-        }
+        of_bytes(&rejection, crate::AdminOptions::LONGEST_BODY)
+    }
+}
+
+fn of_bytes(rejection: &BytesRejection, most: usize) -> Problem {
+    match rejection.status() {
+        http::StatusCode::PAYLOAD_TOO_LARGE => Problem::new(
+            ProblemKind::TooLarge,
+            format_args!("this body has at most {most} bytes"),
+        ),
+        _ => Problem::invalid(rejection.body_text()),
     }
 }
 

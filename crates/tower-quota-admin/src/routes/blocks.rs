@@ -132,7 +132,11 @@ pub(crate) async fn remove(
     Json(body): Json<RemoveBody>,
 ) -> Result<StatusCode> {
     let id = body.target.strip_prefix(HASH).unwrap_or(&body.target);
-    let mut removed = api.live.unblock(id, change.by()).await?;
+    // The id of an override has a limit.
+    let mut removed = match id.contains(' ') {
+        true => None,
+        false => api.live.unblock(id, change.by()).await?,
+    };
     if removed.is_none() && id == body.target {
         let id = resolve(&api, id, body.scope.as_deref())?.id();
         removed = api.live.unblock(&id, change.by()).await?;

@@ -22,9 +22,6 @@ pub(crate) struct PutQuery {
     /// put the rules in force.
     #[serde(default)]
     shadow: bool,
-    // An old option, refused to keep a document for a few clients from applying to all clients.
-    #[param(ignore)]
-    percent: Option<String>,
 }
 
 /// A new version.
@@ -125,15 +122,11 @@ pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
 )]
 pub(crate) async fn put(
     State(api): State<Api>,
-    Query(PutQuery { shadow, percent }): Query<PutQuery>,
+    Query(PutQuery { shadow }): Query<PutQuery>,
     change: Change,
     expected: Expected,
     DocumentBody { text, format }: DocumentBody,
 ) -> Result<Response> {
-    if percent.is_some() {
-        let detail = "`percent` is gone: put a document with `shadow=true`, which decides nothing and is counted";
-        return Err(Problem::invalid(detail));
-    }
     let mut new = NewVersion::new(text, format, change.author).comment(change.comment);
     if shadow {
         new = new.shadow();

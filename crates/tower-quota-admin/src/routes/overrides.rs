@@ -51,7 +51,7 @@ pub(crate) struct OverrideList {
     overrides: Vec<Block>,
 }
 
-/// Lists the overrides and credits in force. With your `limit`, lists the latest.
+/// Lists the overrides and credits in force. With `count`, lists the latest.
 #[utoipa::path(
     get, path = "/v1/overrides", operation_id = "overrides", params(MostQuery, ShowQuery),
     responses((status = 200, body = OverrideList), (status = 403), (status = 404)),
@@ -102,7 +102,11 @@ pub(crate) async fn remove(
     change: Change,
     Json(body): Json<EndBody>,
 ) -> Result<StatusCode> {
-    let ended = api.live.unblock(&body.id, change.by()).await?;
+    // The id of a block has no limit.
+    let ended = match body.id.contains(' ') {
+        true => api.live.unblock(&body.id, change.by()).await?,
+        false => None,
+    };
     let missing = || Problem::not_found("there is no such override or credit: see /v1/overrides");
     ended.map(|_| StatusCode::NO_CONTENT).ok_or_else(missing)
 }

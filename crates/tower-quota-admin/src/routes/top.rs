@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use tower_quota::{ClientKey, TopClient, TopWindow};
+use tower_quota::{Key, TopClient, TopWindow};
 use tower_quota_live::ListedClient;
 use utoipa::{IntoParams, ToSchema};
 
@@ -118,11 +118,9 @@ pub(crate) async fn top(
     let keys: HashMap<_, _> = keys.unwrap_or_default();
     let mut clients = Vec::with_capacity(top.clients.len());
     for mut client in top.clients {
-        let key = keys.get(&client.hash).map(ClientKey::Key);
-        let key = key.or(client.key.as_deref().map(ClientKey::Text));
-        let status = match (limit, key) {
-            (Some(limit), Some(key)) => Some(handle.peek(limit, key).await?.into()),
-            _ => None,
+        let status = match limit {
+            Some(limit) => status(&api, limit, &client, &keys).await?,
+            None => None,
         };
         if !show {
             client.key = None;
@@ -133,4 +131,21 @@ pub(crate) async fn top(
         clients,
         instances: top.instances,
     }))
+}
+
+async fn status(
+    api: &Api,
+    limit: &str,
+    client: &ListedClient,
+    keys: &HashMap<String, Key<'static>>,
+) -> Result<Option<Status>> {
+    let handle = api.live.handle();
+    // Another instance may have other rules, by which the text is another key or no key.
+    let is_of_client = |key: &Key<'_>| api.live.key_hash(key) == client.hash;
+    let by_text = || handle.key(limit, client.key.as_deref()?).ok();
+    let key = keys.get(&client.hash).cloned().or_else(by_text);
+    Ok(match key.filter(is_of_client) {
+        Some(key) => Some(handle.peek(limit, &key).await?.into()),
+        None => None,
+    })
 }

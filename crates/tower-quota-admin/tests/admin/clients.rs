@@ -350,3 +350,46 @@ async fn top_is_that_of_all_instances() {
         "the instances do not find each other"
     );
 }
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn status_of_listed_client_is_of_its_own_counter() {
+    use tower_quota_live::SharedTop;
+    let server = tower_quota_testkit::RedisServer::start();
+    let counters = tower_quota::MemoryStore::new();
+    let start = async |key: &str| {
+        let top = SharedTop::new(&server.url(), "status").unwrap();
+        let live = LiveOptions::new().shared_top(top.every(Duration::from_millis(200)));
+        let rules = MemoryRules::new();
+        let instance = Instance::counting(counters.clone(), rules, options(), live).await;
+        let rules = format!("limits: [{{ name: minute, quota: 2/day, key: {key} }}]");
+        let first = instance.put_rules(&rules).header("If-None-Match", "*");
+        assert_eq!(first.send().await.unwrap().status(), StatusCode::OK);
+        instance
+    };
+    let one = start("[header x-api-key, client_ip]").await;
+    // The key of a client without an API key is its address, and here no API key is an address.
+    for reader in [
+        start("[header x-api-key, client_ip]").await,
+        start("client_ip").await,
+    ] {
+        for _ in 0..5 {
+            one.client.get(&one.service).send().await.unwrap();
+            one.ask("ann").await;
+        }
+        let list = async {
+            loop {
+                let top = reader.json("/v1/top?limit=minute").await;
+                if top["clients"].as_array().unwrap().len() == 2 {
+                    return top;
+                }
+            }
+        };
+        let listed = tokio::time::timeout(Duration::from_secs(20), list).await;
+        let listed = listed.unwrap();
+        for client in listed["clients"].as_array().unwrap() {
+            let remaining = client["status"].get("remaining");
+            assert!(remaining.is_none_or(|units| units == 0), "{listed}");
+        }
+    }
+}

@@ -113,6 +113,16 @@ async fn huge_body_is_refused() {
         ProblemKind::TooLarge,
     )
     .await;
+    // Only documents are large.
+    let key = json!({ "key": "k".repeat(AdminOptions::LONGEST_JSON) });
+    let find = instance.request(Method::POST, "/v1/clients/find");
+    let find = find.json(&key).send().await.unwrap();
+    let refused = problem(find, ProblemKind::TooLarge).await;
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(detail.contains("65536"), "{detail}");
+    let document = instance.put_rules(&format!("{RULES}#{}", " ".repeat(1_000_000)));
+    let document = document.header("If-Match", "*").send().await.unwrap();
+    assert_eq!(document.status(), StatusCode::OK);
 }
 
 #[tokio::test]
@@ -238,4 +248,35 @@ async fn long_comment_is_a_problem() {
         .await
         .unwrap();
     problem(response, ProblemKind::InvalidRequest).await;
+}
+
+#[tokio::test]
+async fn unknown_query_parameter_is_a_problem() {
+    let instance = Instance::with_rules().await;
+    for path in [
+        "/v1/audit?limit=1",
+        "/v1/overrides?limit=20",
+        "/v1/blocks?count=1&show_key=true",
+        "/v1/rules?new=true",
+        "/v1/health?verbose",
+        "/v1/rules/1?count=1",
+    ] {
+        let refused = problem(instance.get(path).await, ProblemKind::InvalidRequest).await;
+        let (_, name) = path.rsplit_once(['?', '&']).unwrap();
+        let name = name.split('=').next().unwrap();
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains(name), "{path}: {detail}");
+    }
+    // A mistyped `shadow` does not put the document in force.
+    let put = instance.request(Method::PUT, "/v1/rules?shadows=true");
+    let put = put
+        .header("If-Match", "*")
+        .header("Content-Type", "application/yaml")
+        .body("limits: []");
+    let put = put.send().await.unwrap();
+    problem(put, ProblemKind::InvalidRequest).await;
+    assert_eq!(instance.number().await, 1);
+    let comment = instance.request(Method::POST, "/v1/clients/reset?comment=a%26b");
+    let ann = serde_json::json!({ "limit": "minute", "key": "ann" });
+    assert_eq!(comment.json(&ann).send().await.unwrap().status(), 200);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tower_quota_admin::ProblemKind;
-use tower_quota_live::RedisRules;
+use tower_quota_live::{MemoryRules, RedisRules};
 use tower_quota_testkit::RedisServer;
 
 use crate::server::{Instance, RULES, options, problem};
@@ -75,7 +75,7 @@ async fn override_holds_on_two_instances() {
     let shown = other.json("/v1/overrides?show_keys=true").await;
     assert_eq!(shown["overrides"][0]["target"]["key"]["text"], "pro_1");
     assert_eq!(other.json("/v1/blocks").await["blocks"], json!([]));
-    let record = one.json("/v1/audit?limit=1").await["records"][0].take();
+    let record = one.json("/v1/audit?count=1").await["records"][0].take();
     assert_eq!(
         (&record["what"], &record["target"], &record["comment"]),
         (&json!("override"), &made["id"], &json!("launch day"))
@@ -180,5 +180,38 @@ async fn credit_gives_units_above_the_quota() {
         let ended = end(&instance, &credit["id"]).await;
         assert_eq!(ended.status(), StatusCode::NO_CONTENT);
         assert_eq!(capacity(&instance, "ann").await, 5);
+    }
+}
+
+#[tokio::test]
+async fn end_of_override_keeps_blocks() {
+    let instance = Instance::with_rules().await;
+    let block = instance.block("203.0.113.0/24").await;
+    problem(end(&instance, &block["id"]).await, ProblemKind::NotFound).await;
+    assert_eq!(instance.json("/v1/blocks").await["blocks"], json!([block]));
+    let body = json!({ "limit": "minute", "key": "ann", "quota": "9/minute", "for": "1h" });
+    let made: Value = put(&instance, body).await.json().await.unwrap();
+    let id = made["id"].as_str().unwrap();
+    assert_ne!(instance.unblock(id).await.status(), StatusCode::NO_CONTENT);
+    assert_eq!(
+        instance.json("/v1/overrides").await["overrides"],
+        json!([made])
+    );
+}
+
+#[tokio::test]
+async fn very_long_key_is_kept_by_its_hash() {
+    let instance = Instance::with(MemoryRules::new(), options().allow_showing_keys()).await;
+    let first = instance.put_rules(RULES).header("If-None-Match", "*");
+    assert_eq!(first.send().await.unwrap().status(), StatusCode::OK);
+    for (length, is_shown) in [(1_024, true), (10_000, false)] {
+        let key = "k".repeat(length);
+        let body = json!({ "limit": "minute", "key": key, "quota": "9/minute", "for": "1h" });
+        let made: Value = put(&instance, body).await.json().await.unwrap();
+        assert_eq!(capacity(&instance, &key).await, 9);
+        let shown = instance.json("/v1/overrides?show_keys=true").await;
+        let text = &shown["overrides"][0]["target"]["key"]["text"];
+        assert_eq!(text.as_str() == Some(&*key), is_shown, "{length}");
+        assert_eq!(end(&instance, &made["id"]).await.status(), 204);
     }
 }

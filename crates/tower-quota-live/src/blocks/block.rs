@@ -60,7 +60,8 @@ pub enum Target {
         scope: String,
         /// The keyed hash of the key, 16 hexadecimal digits.
         hash: String,
-        /// The key, with [`LiveOptions::readable_keys`](crate::LiveOptions::readable_keys).
+        /// The key of at most 1,024 bytes, with
+        /// [`LiveOptions::readable_keys`](crate::LiveOptions::readable_keys).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
@@ -79,7 +80,7 @@ impl Target {
     }
 
     // A hash in an unknown form, from another program, matches no key.
-    pub(super) fn hash(&self) -> Option<u64> {
+    pub(crate) fn hash(&self) -> Option<u64> {
         match self {
             Self::Key { hash, .. } => u64::from_str_radix(hash, 16).ok(),
             Self::Network(_) => None,
@@ -148,6 +149,12 @@ impl Block {
 
     pub(crate) fn is_of_penalty(&self) -> bool {
         matches!(self.kind, BlockKind::Block { limit: Some(_) })
+    }
+
+    /// Returns whether the block takes the place of an entry with the same id. A penalty may not
+    /// have heard of an operator's entry.
+    pub(crate) fn replaces(&self, before: &Self) -> bool {
+        !self.is_of_penalty() || before.is_of_penalty()
     }
 
     pub(crate) fn record(

@@ -18,6 +18,9 @@ pub(crate) struct BlockKeys {
     pub(crate) client_ip: ClientIp,
 }
 
+/// The most bytes of a readable key. A store has thousands of entries.
+const MOST_TEXT: usize = 1_024;
+
 pub(crate) struct BlockSet {
     seed: [u8; 16],
     // Without overrides, requests do not load the entries for each limit.
@@ -89,7 +92,7 @@ impl BlockSet {
         Target::Key {
             scope: key.scope().as_str().to_owned(),
             hash: self.hash_text(key),
-            text,
+            text: text.filter(|text| text.len() <= MOST_TEXT),
         }
     }
 

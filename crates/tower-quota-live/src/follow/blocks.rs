@@ -95,9 +95,15 @@ impl Shared {
         // The lock keeps an earlier reading from removing the block here.
         let known = self.known.lock().await;
         let before = self.store.put_block(block.clone()).await?;
+        let kept = before.clone().filter(|before| !block.replaces(before));
+        let is_kept = kept.is_some();
+        let block = kept.unwrap_or(block);
         self.blocks
             .apply(BlockChanges::one(&block.id, Some(block.clone())));
         drop(known);
+        if is_kept {
+            return Ok(block);
+        }
         let what = match block.kind {
             BlockKind::Block { .. } => Action::Block,
             BlockKind::Allow => Action::Allow,

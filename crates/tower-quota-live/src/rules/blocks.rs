@@ -12,6 +12,9 @@ use crate::change::By;
 use crate::error::ChangeError;
 use crate::store::BlockChanges;
 
+/// The most bytes of a scope that a caller names. A store has thousands of entries.
+const MOST_SCOPE: usize = 4_096;
+
 pub(super) const MANY_CLIENTS: &str =
     "this counter counts many clients: name a network or a single key";
 
@@ -190,16 +193,23 @@ impl LiveRules {
     }
 
     fn hashed(&self, scope: &str, hash: &str) -> Result<Target, ChangeError> {
+        let is_digits = hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let (true, 16, Ok(number)) = (is_digits, hash.len(), u64::from_str_radix(hash, 16)) else {
+            let reason = format!("{hash:?} is not a hash of a key: give its 16 hexadecimal digits");
+            return Err(ChangeError::Refused(reason));
+        };
+        if scope.len() > MOST_SCOPE {
+            let reason = format!("a scope has at most {MOST_SCOPE} bytes");
+            return Err(ChangeError::Refused(reason));
+        }
         let keys = self.keys();
         let of_none = |key: &Arc<dyn KeyExtractor>| {
-            key.scope().as_str() == scope && self.key_hash(&Key::new(key.scope(), b"")) == hash
+            let none = Key::new(key.scope(), b"");
+            key.scope().as_str() == scope && self.shared.blocks.hash(&none) == number
         };
         if scope == Key::EVERYONE.scope().as_str() || keys.iter().any(of_none) {
             return Err(ChangeError::Refused(MANY_CLIENTS.to_owned()));
         }
-        let number = u64::from_str_radix(hash, 16).map_err(|error| {
-            ChangeError::Refused(format!("{hash:?} is not a hash of a key: {error}"))
-        })?;
         Ok(Target::Key {
             scope: scope.to_owned(),
             hash: format!("{number:016x}"),

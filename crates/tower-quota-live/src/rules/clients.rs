@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use tower_quota::store::BoxStoreError;
-use tower_quota::{Algorithm, ClientKey, HandleError, Key, LimitStatus, Quota};
+use tower_quota::{Algorithm, ClientKey, HandleError, Key, LimitStatus, Policy, Quota};
 use tower_quota_rules::readable_key;
 
 use super::blocks::MANY_CLIENTS;
@@ -78,10 +78,19 @@ impl LiveRules {
         until: Time,
         by: impl Into<By>,
     ) -> Result<Block, ChangeError> {
-        self.handle().check_quota(limit, quota)?;
+        let scope = self.handle().check_quota(limit, quota)?;
+        check_name(limit)?;
+        if !self.follows_store() {
+            let reason = "the code of this service makes its policy, so it has no overrides here";
+            return Err(ChangeError::Refused(reason.to_owned()));
+        }
         if let Target::Network(network) = client {
             let reason = format!("{network} is no client of {limit:?}: name a client by its key");
             return Err(ChangeError::Refused(reason));
+        }
+        let none = self.shared.blocks.hash(&Key::new(scope, b""));
+        if client.hash() == Some(none) {
+            return Err(ChangeError::Refused(MANY_CLIENTS.to_owned()));
         }
         let kind = BlockKind::Override {
             limit: limit.to_owned(),
@@ -95,7 +104,8 @@ impl LiveRules {
     ///
     /// A bucket admits the units once, and a window in each window that begins before the end. For
     /// a bucket you wait two seconds, until all instances know the credit. An instance without the
-    /// credit would cut the bucket to the usual capacity.
+    /// credit cuts the bucket to the usual capacity, and the bucket can then begin with the units
+    /// again, so all instances that share the counters must follow the same store.
     ///
     /// # Errors
     /// [`ChangeError::Refused`] for a leaky bucket, for too many units, and if your code makes the
@@ -111,6 +121,7 @@ impl LiveRules {
         let (client, by) = (client.into(), by.into());
         let key = self.handle().key(limit, client)?;
         let quota = self.handle().quota(limit, client)?;
+        check_name(limit)?;
         let refused = |reason: &str| {
             let reason = format!("{limit:?} takes no credit of {units}: {reason}");
             Err(ChangeError::Refused(reason))
@@ -132,11 +143,33 @@ impl LiveRules {
         let block = Block::new(self.client_target(limit, client)?, new);
         let (live, limit) = (self.clone(), limit.to_owned());
         let change = async move {
+            let takes_grant = |quota: Quota| {
+                quota.algorithm().is_bucket() && quota.algorithm() != Algorithm::LeakyBucket
+            };
+            // The shadow document counts the client by a counter of its own.
+            let shadow = format!("{}{limit}", Policy::DRY_RUN_PREFIX);
+            let of_shadow = live.handle().quota(&shadow, &key);
+            let shadow = of_shadow.is_ok_and(takes_grant).then_some(shadow);
+            // A full bucket would begin with the units of the credit, and get them twice.
+            if takes_grant(quota) {
+                live.handle().withhold(&limit, &key, units).await?;
+            }
+            if let Some(shadow) = &shadow {
+                live.handle().withhold(shadow, &key, units).await.ok();
+            }
             let block = live.shared.put_block(block).await?;
             // A window keeps the used units. A bucket keeps the remaining units up to the capacity
             // known to an instance, so all instances must know the credit before the grant.
-            let status = if quota.algorithm().is_bucket() {
+            if takes_grant(quota) || shadow.is_some() {
                 pause(EVERYWHERE).await;
+            }
+            // After its end, the grant would give back units of the usual quota.
+            let known = live.shared.blocks.get(&block.id);
+            let is_in_force = known.is_some_and(|known| known.is_in_force(Time::now()));
+            if let Some(shadow) = shadow.filter(|_| is_in_force) {
+                live.handle().grant(&shadow, &key, units).await.ok();
+            }
+            let status = if takes_grant(quota) && is_in_force {
                 live.handle().grant(&limit, &key, units).await
             } else {
                 live.handle().peek(&limit, &key).await
@@ -194,5 +227,15 @@ impl LiveRules {
                 comment,
             })
             .await;
+    }
+}
+
+/// Refuses the names of limits of a shadow document, which have the overrides of the other limits.
+fn check_name(limit: &str) -> Result<(), ChangeError> {
+    match limit.strip_prefix(Policy::DRY_RUN_PREFIX) {
+        None => Ok(()),
+        Some(name) => Err(ChangeError::Refused(format!(
+            "{limit:?} is a limit of the shadow document: name {name:?}, which counts for both documents"
+        ))),
     }
 }

@@ -210,8 +210,10 @@ impl RuleStore for MemoryRules {
         ready(self.change(|kept| {
             let now = Time::now();
             kept.blocks.retain(|_, block| block.is_in_force(now));
-            if !kept.blocks.contains_key(&block.id) {
-                kept.make_room(block.is_of_penalty())?;
+            match kept.blocks.get(&block.id) {
+                Some(before) if !block.replaces(before) => return Ok(Some(before.clone())),
+                Some(_) => {}
+                None => kept.make_room(block.is_of_penalty())?,
             }
             Ok(kept.blocks.insert(block.id.clone(), block))
         }))

@@ -91,7 +91,9 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// Restores lost blocks. Existing and removed blocks stay unchanged.
     fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()>;
 
-    /// Adds an entry, and replaces an entry with the same id. Returns the replaced entry.
+    /// Adds an entry, and replaces an entry with the same id. Returns the earlier entry.
+    ///
+    /// The block of a penalty replaces no entry of an operator, which stays unchanged.
     ///
     /// Above [`MOST_BLOCKS`], or above [`MOST_PENALTY_BLOCKS`] for the block of a penalty, the
     /// store removes the penalty's block with the earliest end.

@@ -4,11 +4,13 @@ use std::fs;
 use std::time::Duration;
 
 use http::StatusCode;
-use tower_quota::{MemoryStore, Policy, Quota, RateLimitLayer, key};
+use tower_quota::key::KeyExtractor;
+use tower_quota::{Key, MemoryStore, Policy, Quota, RateLimitLayer, Store, key};
 use tower_quota_live::{
-    Block, ChangeError, FileRules, LiveOptions, LiveRules, MemoryRules, NewVersion, RedisRules,
-    Target, Time,
+    Block, BlockTarget, ChangeError, FileRules, LiveOptions, LiveRules, MemoryRules, NewVersion,
+    RedisRules, Target, Time,
 };
+use tower_quota_redis::RedisStore;
 use tower_quota_rules::{Format, QuotaText};
 use tower_quota_testkit::RedisServer;
 
@@ -158,6 +160,36 @@ async fn shadow_document_counts_by_the_override() {
     override_until(&instance, tomorrow()).await.unwrap();
     assert_eq!(instance.limits("ann").await, [700, 1_000, 700, 10]);
     assert_eq!(instance.limits("bob").await, [500, 1_000, 5, 10]);
+}
+
+#[tokio::test]
+async fn shadow_document_gives_the_credit() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits: [{ name: one, quota: 5 per 300 days, key: header user }]";
+    let new = || NewVersion::new(document, Format::Yaml, "ops");
+    instance.live.put(None, new()).await.unwrap();
+    instance.live.put(None, new().shadow()).await.unwrap();
+    let both = [instance.clone(), instance.clone()];
+    assert_eq!(admitted(&both, "ann").await, 5);
+    let credit = instance.live.credit("one", "ann", 3, tomorrow(), "ops");
+    credit.await.unwrap();
+    assert_eq!(admitted(&both, "ann").await, 3);
+    let differences = instance.live.shadow().unwrap();
+    assert_eq!(differences.shadow_refused, 2, "{differences:?}");
+    assert_eq!(differences.only_shadow_refuses, 0, "{differences:?}");
+}
+
+#[tokio::test]
+async fn override_of_shadow_limit_is_refused() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, new(500)).await.unwrap();
+    instance.live.put(None, new(5).shadow()).await.unwrap();
+    let made = override_of(&instance, "~one", "ann", window(700), tomorrow());
+    let error = made.await.unwrap_err().to_string();
+    assert!(error.contains("\"one\""), "{error}");
+    let made = instance.live.credit("~one", "ann", 5, tomorrow(), "ops");
+    let error = made.await.unwrap_err().to_string();
+    assert!(error.contains("\"one\""), "{error}");
 }
 
 #[tokio::test]
@@ -342,4 +374,113 @@ async fn impossible_credit_names_value_and_fix() {
 
 fn limit_of_code() -> tower_quota::Limit {
     tower_quota::Limit::new("one", Quota::per_day(5)).by(key::header("user"))
+}
+
+async fn gives_credit_to_new_client(counters: impl Store) {
+    let rules = std::sync::Arc::new(MemoryRules::new());
+    let instance = Instance::counting(counters, rules, LiveOptions::new()).await;
+    let document = "limits: [{ name: one, quota: 5 per 300 days, key: header user }]";
+    let new = NewVersion::new(document, Format::Yaml, "ops");
+    instance.live.put(None, new).await.unwrap();
+    let credit = instance.live.credit("one", "ann", 100, tomorrow(), "ops");
+    let both = [instance.clone(), instance.clone()];
+    // The client asks from the moment at which an instance knows the credit.
+    let (given, first) = tokio::join!(credit, async {
+        eventually("the credit is known", async || {
+            instance.live.overrides().len() == 1
+        })
+        .await;
+        admitted(&both, "ann").await
+    });
+    assert_eq!(given.unwrap().1.remaining(), 100);
+    assert_eq!(first + admitted(&both, "ann").await, 105);
+}
+
+#[tokio::test]
+async fn credit_of_new_client_counts_once() {
+    gives_credit_to_new_client(MemoryStore::new()).await;
+    let server = RedisServer::start();
+    let counters = RedisStore::connect(&server.url()).await.unwrap();
+    gives_credit_to_new_client(counters).await;
+}
+
+#[tokio::test]
+async fn credit_that_ends_at_once_gives_no_units() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits: [{ name: one, quota: 5 per 300 days, key: header user }]";
+    let new = NewVersion::new(document, Format::Yaml, "ops");
+    instance.live.put(None, new).await.unwrap();
+    let both = [instance.clone(), instance.clone()];
+    assert_eq!(admitted(&both, "ann").await, 5);
+    let credit = instance.live.credit("one", "ann", 3, tomorrow(), "ops");
+    let (given, _) = tokio::join!(credit, async {
+        eventually("the credit is known", async || {
+            instance.live.overrides().len() == 1
+        })
+        .await;
+        let id = instance.live.overrides().remove(0).id;
+        instance.live.unblock(&id, "bob").await.unwrap()
+    });
+    assert_eq!(given.unwrap().1.remaining(), 0);
+    let soon = Time::now().after(Duration::from_millis(30));
+    let credit = instance.live.credit("one", "ann", 3, soon, "ops");
+    credit.await.unwrap();
+    assert_eq!(admitted(&both, "ann").await, 0);
+}
+
+#[tokio::test]
+async fn override_of_policy_in_code_is_refused() {
+    let policy = Policy::new().limit(limit_of_code());
+    let live = LiveRules::from(RateLimitLayer::new(MemoryStore::new(), policy).handle());
+    let client = live.client_target("one", "ann").unwrap();
+    let made = live.override_quota("one", &client, Quota::per_day(9), tomorrow(), "ops");
+    let error = made.await.unwrap_err().to_string();
+    assert!(error.contains("code of this service"), "{error}");
+}
+
+#[tokio::test]
+async fn hash_of_many_clients_is_refused_however_written() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, new(500)).await.unwrap();
+    let scope = key::header("user").scope();
+    let none = instance.live.key_hash(&Key::new(scope, b""));
+    for hash in [none.clone(), none.to_uppercase(), format!("0{none}")] {
+        let (scope, hash) = (scope.as_str(), &*hash);
+        let target = instance
+            .live
+            .block_target(BlockTarget::Hash { scope, hash });
+        assert!(target.is_err(), "{hash}: {target:?}");
+    }
+    let target = instance.live.block_target(BlockTarget::Hash {
+        scope: &"header user".repeat(1_000),
+        hash: "0123456789abcdef",
+    });
+    assert!(target.unwrap_err().to_string().contains("4096"));
+    for hash in ["1f", "+123456789abcdef", ""] {
+        let (scope, hash) = (scope.as_str(), hash);
+        let target = instance
+            .live
+            .block_target(BlockTarget::Hash { scope, hash });
+        let error = target.unwrap_err().to_string();
+        assert!(error.contains("16"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn override_of_many_clients_of_code_is_refused() {
+    let options = LiveOptions::new().with_policy(|policy| policy.limit(limit_of_code()));
+    let instance = Instance::start(MemoryRules::new(), options).await;
+    let document = "limits: [{ name: two, quota: 5/day, key: client_ip }]";
+    let new = NewVersion::new(document, Format::Yaml, "ops");
+    instance.live.put(None, new).await.unwrap();
+    let live = &instance.live;
+    let scope = key::header("user").scope();
+    for (key, is_made) in [(&b""[..], false), (b"ann", true)] {
+        let hash = live.key_hash(&Key::new(scope, key));
+        let (scope, hash) = (scope.as_str(), &*hash);
+        let client = BlockTarget::Hash { scope, hash };
+        let client = live.block_target(client).unwrap();
+        let made = live.override_quota("one", &client, Quota::per_day(900), tomorrow(), "ops");
+        assert_eq!(made.await.is_ok(), is_made, "{hash}");
+    }
 }

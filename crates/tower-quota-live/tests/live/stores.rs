@@ -1,10 +1,12 @@
 //! Every store of rules keeps the same.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tower_quota::MemoryStore;
 use tower_quota_live::{
-    BlockTarget, KEPT_VERSIONS, LiveOptions, MemoryRules, NewBlock, RedisRules, RuleStore,
-    RuleStoreError, StoreState,
+    BlockKind, BlockTarget, FileRules, KEPT_VERSIONS, LiveOptions, MemoryRules, NewBlock,
+    RedisRules, RuleStore, RuleStoreError, StoreState, Time,
 };
 use tower_quota_rules::Format;
 use tower_quota_testkit::RedisServer;
@@ -94,6 +96,50 @@ async fn bounds_what_it_keeps(store: &dyn RuleStore) {
     assert!(store.current().await.unwrap().is_some());
     assert_eq!(store.history(2).await.unwrap().len(), 2);
     assert_eq!(store.version(first + 1).await.unwrap(), None);
+}
+
+async fn keeps_blocks_of_operators(store: Arc<dyn RuleStore>) {
+    let start = Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new());
+    let instance = start.await;
+    if instance.number() == 0 {
+        instance.live.put(None, new(1)).await.unwrap();
+    }
+    let day = Duration::from_secs(86_400);
+    let block = instance
+        .live
+        .block(BlockTarget::Text("ann"), NewBlock::block(day, "ops"));
+    let block = block.await.unwrap();
+    // Another instance has not heard of it yet.
+    let mut penalty = block.clone();
+    penalty.kind = BlockKind::Block {
+        limit: Some("one".to_owned()),
+    };
+    penalty.author = "penalty".to_owned();
+    penalty.until = Time::now().after(Duration::from_secs(60));
+    let kept = store.put_block(penalty.clone()).await.unwrap();
+    assert_eq!(kept, Some(block.clone()));
+    assert!(instance.live.refresh().await);
+    assert_eq!(instance.live.blocks(), std::slice::from_ref(&block));
+    // An operator replaces the block of a penalty, and a penalty its own.
+    instance.live.unblock(&block.id, "ops").await.unwrap();
+    for next in [&penalty, &penalty, &block] {
+        store.put_block(next.clone()).await.unwrap();
+        assert!(instance.live.refresh().await);
+        assert_eq!(instance.live.blocks(), std::slice::from_ref(next));
+    }
+}
+
+#[tokio::test]
+async fn penalty_replaces_no_block_of_operators() {
+    let server = RedisServer::start();
+    let redis = || RedisRules::new(&server.url(), "blocks").unwrap();
+    keeps_blocks_of_operators(Arc::new(MemoryRules::new())).await;
+    keeps_blocks_of_operators(Arc::new(redis())).await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    std::fs::write(&path, document(1)).unwrap();
+    let file = FileRules::new(&path).unwrap();
+    keeps_blocks_of_operators(Arc::new(file.blocks_in(redis()))).await;
 }
 
 #[tokio::test]

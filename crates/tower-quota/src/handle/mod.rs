@@ -210,15 +210,11 @@ impl<S: Store> RateLimitHandle<S> {
         ) {
             return Err(HandleError::NotGranted(limit.name));
         }
-        // A refusal provides the store's time and a counter under this quota, and counts 0 units. A leasing store
-        // counts by the limit's own quota only charges that it never leases.
-        let (granted, mut refused) = (
+        // A refusal provides the store's time and a counter under this quota, and counts 0 units.
+        let (granted, refused) = (
             limit.charge(&quota, &key, units),
-            Charge::new(limit.name, &quota, &key),
+            plain(limit, &quota, &key),
         );
-        if granted.is_exact() || granted.counts_refusals() || granted.penalised_by().is_some() {
-            refused = refused.exact();
-        }
         let refused = self.shared.store.apply(Operation::Refuse, &[refused]);
         let refused = within(self.shared.store_timeout(), refused).await?;
         self.status(
@@ -228,6 +224,31 @@ impl<S: Store> RateLimitHandle<S> {
             granted,
         )
         .await
+    }
+
+    /// Counts a bucket by a capacity of so many more units, and keeps these units from the client.
+    ///
+    /// A [grant](Self::grant) under the higher quota then gives the units once. A full bucket has no counter, and would
+    /// begin with the units.
+    #[doc(hidden)]
+    pub async fn withhold<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+        units: u64,
+    ) -> Result<(), HandleError<S::Error>> {
+        let (rules, client) = (self.shared.rules(), client.into());
+        let Found { plan, limit, key } = find(&rules, limit, client)?;
+        let quota = quota_of(plan, limit, client, &key);
+        let raised = quota.try_raised(units);
+        let raised = raised.map_err(|error| HandleError::InvalidQuota(limit.name, error))?;
+        let charge = plain(limit, &raised, &key);
+        let remaining = self.status(Operation::Peek, charge).await?.remaining();
+        let (operation, charge) = match remaining.saturating_sub(quota.capacity()) {
+            0 => (Operation::Refuse, charge),
+            above => (Operation::Check, charge.cost(above)),
+        };
+        self.status(operation, charge).await.map(drop)
     }
 
     /// Refuses requests of a client to which this limit applies, with 403, for the given time.
@@ -445,6 +466,17 @@ fn named<'r, E>(plan: &'r Plan, name: &str) -> Result<&'r Limit, HandleError<E>>
             name: name.to_owned(),
             known: plan.limits().map(|limit| limit.name).collect(),
         })
+}
+
+/// Returns a charge of one unit without the options of the limit. A leasing store counts by the limit's own quota only
+/// charges that it never leases.
+fn plain<'a>(limit: &Limit, quota: &'a Quota, key: &'a Key<'a>) -> Charge<'a> {
+    let (charge, plain) = (
+        limit.charge(quota, key, 1),
+        Charge::new(limit.name, quota, key),
+    );
+    let is_exact = charge.is_exact() || charge.counts_refusals() || charge.penalised_by().is_some();
+    if is_exact { plain.exact() } else { plain }
 }
 
 fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>, key: &Key<'_>) -> Quota {

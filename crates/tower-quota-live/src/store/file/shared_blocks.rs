@@ -60,7 +60,9 @@ impl SharedBlocks {
     pub(super) async fn put_block(&self, block: Block) -> Result<Option<Block>, RuleStoreError> {
         let mut seen = self.seen.lock().await;
         let before = self.store.put_block(block.clone()).await?;
-        seen.kept.insert(block.id.clone(), Arc::new(block));
+        let kept = before.clone().filter(|before| !block.replaces(before));
+        let kept = kept.unwrap_or(block);
+        seen.kept.insert(kept.id.clone(), Arc::new(kept));
         Ok(before)
     }
 

@@ -172,6 +172,10 @@ if operation == 'put_block' then
   local now, most, most_of_penalties = ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
   drop_ended(now)
   local before = redis.call('HGET', blocks, id)
+  -- A penalty may not have heard of an operator's entry.
+  if before and is_of_penalty == '1' and not redis.call('ZSCORE', penalties, id) then
+    return { 'ok', before }
+  end
   local is_full = redis.call('HLEN', blocks) >= most
     or is_of_penalty == '1' and redis.call('ZCARD', penalties) >= most_of_penalties
   if not before and is_full then
