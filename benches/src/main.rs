@@ -1,4 +1,4 @@
-//! tower-quota beside its peers, measured in one run on one machine.
+//! tower-quota next to its peers, measured in one run on one machine.
 //!
 //!     cargo run --release -p tower-quota-bench -- SUITE [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- all --json-into docs/figures
@@ -43,7 +43,7 @@ use self::report::Report;
 use self::timing::now;
 
 #[derive(Parser)]
-#[command(about = "tower-quota beside its peers, measured in one run")]
+#[command(about = "tower-quota next to its peers, measured in one run")]
 struct Arguments {
     #[command(subcommand)]
     task: Task,
@@ -77,13 +77,13 @@ enum Task {
 
 #[derive(Subcommand, Clone, Copy)]
 enum Suite {
-    /// The memory store and `Limiter`, beside other limiters in memory.
+    /// The memory store and `Limiter`, next to other limiters in memory.
     Memory,
     /// The same on 1 to 16 threads.
     Threads,
     /// A flood of made-up keys against a memory store with a cap.
     Flood,
-    /// The layer around a service that does nothing, beside tower_governor, and over HTTP under wrk.
+    /// The layer around a service that does nothing, next to tower_governor, and over HTTP under wrk.
     Layer,
     /// The shared store, on a Redis of its own.
     Redis,
@@ -91,7 +91,7 @@ enum Suite {
     Distance,
     /// Bytes on the wire and in Redis, ten million entries, and decisions without a call.
     Sizing,
-    /// One hot key over several instances with one Redis, beside peers.
+    /// One hot key over several instances with one Redis, next to peers.
     Distributed,
     /// An outage of Redis, in which a thousand clients at their limit go on sending.
     Outage,

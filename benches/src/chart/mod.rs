@@ -152,7 +152,7 @@ fn front(reports: &Reports) -> Result<String, Box<dyn Error>> {
     Ok(table)
 }
 
-/// Returns a drawing as the target of a link that is called `drawing`: rustdoc has no files beside its pages.
+/// Returns a drawing as the target of a link that is called `drawing`: rustdoc has no files next to its pages.
 fn as_link(drawing: &str) -> String {
     let escaped = |byte: u8| match byte {
         b'%' | b'<' | b'>' | b'"' | b'#' | b'(' | b')' | b'{' | b'}' | 0..=b' ' => {

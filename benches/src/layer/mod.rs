@@ -1,4 +1,4 @@
-//! `RateLimitLayer` beside the bare service and tower_governor: the cost of a request on its way through.
+//! `RateLimitLayer` next to the bare service and tower_governor: the cost of a request on its way through.
 
 pub(crate) mod contenders;
 pub(crate) mod http;

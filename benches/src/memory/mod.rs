@@ -1,4 +1,4 @@
-//! `MemoryStore` beside other limiters in memory, on one thread (`memory`) and on several (`threads`).
+//! `MemoryStore` next to other limiters in memory, on one thread (`memory`) and on several (`threads`).
 
 pub(crate) mod contenders;
 

@@ -1,4 +1,4 @@
-//! `RedisStore` beside code that a service writes without it, on Redis servers over loopback.
+//! `RedisStore` next to code that a service writes without it, on Redis servers over loopback.
 
 mod contenders;
 mod overload;

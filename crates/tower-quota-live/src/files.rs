@@ -11,9 +11,9 @@ pub(crate) async fn replace(path: &Path, text: String) -> io::Result<()> {
     blocking(move || {
         // A symlink stays, and its target is replaced.
         let path = fs::canonicalize(&path).unwrap_or(path);
-        let beside = beside(&path);
-        let replaced = write(&beside, &text, &path).and_then(|()| fs::rename(&beside, &path));
-        replaced.inspect_err(|_| drop(fs::remove_file(&beside)))
+        let temporary = temporary_path(&path);
+        let replaced = write(&temporary, &text, &path).and_then(|()| fs::rename(&temporary, &path));
+        replaced.inspect_err(|_| drop(fs::remove_file(&temporary)))
     })
     .await
 }
@@ -34,7 +34,7 @@ fn write(path: &Path, text: &str, replaced: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-fn beside(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{:016x}", fastrand::u64(..)));

@@ -1,4 +1,4 @@
-//! The model beside a store: it takes every step too.
+//! The model next to a store. Each step runs in both.
 
 use std::time::Duration;
 

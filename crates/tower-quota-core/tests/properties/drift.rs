@@ -17,7 +17,7 @@ const MILLION: u128 = 1_000_000;
 /// Ends when `span` is over or `most` checks were admitted. Returns the units admitted and the microseconds from the
 /// first admission to the last.
 fn hammer(play: &mut Play, cost: u64, span: u64, most: u64) -> (u128, u64) {
-    // What a full bucket holds is no part of the rate.
+    // What a full bucket holds does not count for the rate.
     let full = play.quota.capacity();
     assert!(play.check(full).is_allowed());
     let start = play.now;

@@ -15,7 +15,7 @@ use crate::{LIMIT, key, pass};
 fn fleet(quota: Quota, instances: u64, load_percent: u64) -> Fleet {
     let rate = quota.units() * 1_000_000 / u64::try_from(quota.period().as_micros()).unwrap();
     let gap = instances * 100_000_000 / (rate * load_percent);
-    // At least two periods: what is held at the end, and given up of the burst once, is no part of the rate.
+    // At least two periods: what is held at the end, and given up of the burst once, does not count for the rate.
     let (span, delay) = (
         (2 * quota.period()).max(Duration::from_secs(30)),
         Duration::from_millis(1),

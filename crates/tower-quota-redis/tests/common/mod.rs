@@ -85,7 +85,7 @@ pub(crate) fn look_at(server: &RedisServer) -> Connection {
         .unwrap()
 }
 
-/// Returns what is stored: the name of each key and the size of its entry in bytes. Fails if a key would live for ever.
+/// Returns what is stored: the name of each key and the size of its entry in bytes. Fails if a key would never expire.
 pub(crate) fn entries(server: &RedisServer) -> Vec<(String, usize)> {
     let mut connection = look_at(server);
     let mut keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();

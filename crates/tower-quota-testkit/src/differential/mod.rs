@@ -2,7 +2,7 @@
 //!
 //! 1. [`Differential`] draws traces of requests: all operations, refunds of earlier decisions, parts of a policy,
 //!    changed quotas, penalties, pauses that end a microsecond around a promised instant, clocks that go back.
-//! 2. Each trace runs on a store of its own with a [`ManualClock`](crate::ManualClock), step by step, beside
+//! 2. Each trace runs on a store of its own with a [`ManualClock`](crate::ManualClock), step by step, and in
 //!    [`tower_quota_core::decide`]. Every field of every decision must be equal.
 //! 3. A trace on which they differ is shrunk to a small one and printed. Its seed is kept in a file if you name one.
 //!

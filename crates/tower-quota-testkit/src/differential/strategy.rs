@@ -1,7 +1,7 @@
 //! Strategies: how plans are drawn.
 //!
 //! 1. A plan has a few policies, and most steps ask one of them again: what is counted adds up, and limits are reached.
-//! 2. Most pauses end at the instant at which the last decision promised a change, or a microsecond beside it.
+//! 2. Most pauses end at the instant at which the last decision promised a change, or a microsecond earlier or later.
 //! 3. Charges are plain or have options, each of them now and then.
 //! 4. Quotas are everyday ones or reach to the ends of what can be counted. A limit sometimes changes its quota.
 //! 5. A plan ends with a look at every limit of every key.

@@ -1,4 +1,4 @@
-//! One random trace, run on a store beside the model.
+//! One random trace, run on a store and in the model.
 
 use tower_quota_core::{Charge, Clock, Decision, Entry, Key, Operation, Store, Timestamp};
 
@@ -18,7 +18,7 @@ pub struct RandomTrace<'a> {
     settings: Differential,
 }
 
-/// A store that takes a trace, and the model beside it.
+/// A store that runs a trace, and the model of the store.
 struct Comparison<'a, S> {
     trace: &'a RandomTrace<'a>,
     store: &'a S,

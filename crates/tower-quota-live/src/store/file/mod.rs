@@ -111,7 +111,7 @@ impl FileRules {
         self
     }
 
-    fn beside(&self) -> &dyn RuleStore {
+    fn block_store(&self) -> &dyn RuleStore {
         match &self.shared {
             Some(shared) => &*shared.store,
             None => &*self.memory,
@@ -229,7 +229,7 @@ impl RuleStore for FileRules {
     }
 
     fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()> {
-        self.beside().restore_blocks(blocks)
+        self.block_store().restore_blocks(blocks)
     }
 
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
@@ -247,11 +247,11 @@ impl RuleStore for FileRules {
     }
 
     fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
-        self.beside().record(record)
+        self.block_store().record(record)
     }
 
     fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
-        self.beside().audit(most)
+        self.block_store().audit(most)
     }
 
     fn changes(&self) -> watch::Receiver<()> {
