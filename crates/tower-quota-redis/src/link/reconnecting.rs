@@ -5,8 +5,8 @@
 //! 2. The link replaces a lost connection at once. Further attempts have pauses with jitter that double. A call that
 //!    fails during a pause schedules the next attempt, because the breaker may stop all other calls.
 //! 3. If an attempt is slow, another begins. The first to succeed wins.
-//! 4. After a few unanswered calls, a connection is in doubt, and serves until it is replaced. After many, the link
-//!    drops the connection. Calls that overlap count once.
+//! 4. After three unanswered calls in a row, in a cluster after one, a connection is in doubt, and serves until it is
+//!    replaced. After 16, the link drops the connection. Calls that overlap count once.
 //! 5. After a silence, the link checks the connection, because a balancer may have closed it.
 
 use core::pin::Pin;
