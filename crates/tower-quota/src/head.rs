@@ -7,7 +7,7 @@ use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
 
 use crate::checks::Watch;
 use crate::key::host_of;
-use crate::policy::SampleContext;
+use crate::sample_context::SampleContext;
 
 /// A borrowed request without its body, for extractors, costs and conditions.
 #[derive(Clone, Copy)]

@@ -197,6 +197,7 @@ mod request;
 #[cfg(feature = "axum")]
 mod request_decision;
 pub mod response;
+mod sample_context;
 pub mod settle;
 mod store_call;
 #[cfg(feature = "throttle")]

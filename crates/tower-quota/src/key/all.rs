@@ -3,7 +3,7 @@ use tower_quota_core::{Key, Name};
 
 use super::extractor::KeyExtractor;
 use super::parts::{IntoExtractors, Parts, joined_scope};
-use super::value::is_conflict;
+use super::values::is_conflict;
 use crate::head::RequestHead;
 
 /// Requests with more keys for one extractor are blocked.

@@ -7,7 +7,7 @@ use super::extractor::KeyExtractor;
 #[cfg(feature = "jwt")]
 use super::jwt::JwtClaim;
 use super::parts::{IntoExtractors, Parts, joined_scope};
-use super::value::ValueKey;
+use super::values::ValueKey;
 use crate::head::RequestHead;
 
 /// Counts by the first key that the request has, for example API key or else address.

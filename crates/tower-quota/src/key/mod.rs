@@ -77,7 +77,6 @@ mod named;
 mod parts;
 mod target;
 mod text;
-mod value;
 mod values;
 
 pub use self::all::{All, MAX_SENT_KEYS, all};
@@ -95,11 +94,10 @@ pub use self::named::{NamedKey, named};
 pub use self::parts::IntoExtractors;
 pub(crate) use self::target::host_of;
 pub use self::text::KeyTextError;
-pub use self::value::ValueKey;
-pub(crate) use self::value::is_conflict;
+pub(crate) use self::values::is_conflict;
 pub use self::values::{
-    basic_user, bearer, cookie, grpc_method, grpc_service, header, host, metadata, method, path,
-    path_segment, query, try_header, try_metadata,
+    ValueKey, basic_user, bearer, cookie, grpc_method, grpc_service, header, host, metadata,
+    method, path, path_segment, query, try_header, try_metadata,
 };
 #[cfg(feature = "axum")]
 pub use self::values::{path_parameter, route};

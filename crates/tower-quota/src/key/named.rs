@@ -4,7 +4,7 @@ use tower_quota_core::{Key, Name};
 
 use super::extractor::KeyExtractor;
 use crate::head::RequestHead;
-use crate::policy::SampleContext;
+use crate::sample_context::SampleContext;
 
 /// The extractor of [`named`].
 #[derive(Debug)]

@@ -2,10 +2,9 @@ use core::error::Error;
 use core::fmt;
 use core::str::FromStr;
 
-use super::value::ValueKey;
 use super::values::{
-    basic_user, bearer, cookie, grpc_method, grpc_service, host, method, path, path_segment, query,
-    try_header, try_metadata,
+    ValueKey, basic_user, bearer, cookie, grpc_method, grpc_service, host, method, path,
+    path_segment, query, try_header, try_metadata,
 };
 #[cfg(feature = "axum")]
 use super::values::{path_parameter, route};

@@ -9,7 +9,6 @@ mod lists;
 mod look_up;
 mod names;
 mod plan;
-mod sample_context;
 
 use core::fmt;
 use core::future::Future;
@@ -37,7 +36,7 @@ use self::look_up::LookUp;
 pub(crate) use self::look_up::LookUps;
 use self::names::Names;
 pub(crate) use self::plan::Plan;
-pub use self::sample_context::SampleContext;
+pub use crate::sample_context::SampleContext;
 
 /// The limits of a request, charged together in a single step or not at all.
 ///
