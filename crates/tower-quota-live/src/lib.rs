@@ -43,7 +43,8 @@
 //! * **The last valid document stays in force** during an outage or after an invalid change, and
 //!   across restarts with a [local copy](LiveOptions::local_copy). See [`LiveRules::state`].
 //! * **Versions only go up.** If two writers expect the same version, the second writer gets a
-//!   [conflict](RuleStoreError::Conflict). [`LiveRules::rollback`] makes a new version.
+//!   [conflict](RuleStoreError::Conflict). [`LiveRules::rollback`] makes a new version. After a loss of data, a put by a
+//!   process that knows no version begins at 1 if no instance has restored the document before.
 //! * **Counters are kept**, see
 //!   [`RateLimitHandle::replace_policy`](tower_quota::RateLimitHandle::replace_policy).
 
