@@ -329,7 +329,7 @@ test("rollback puts an earlier version in force", async () => {
 test("hostile comment is shown as text", async () => {
   const comment = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>";
   const rules = await admin(server, "GET", "rules");
-  await admin(server, "PUT", `rules?comment=${encodeURIComponent(comment)}`, rules, "application/yaml");
+  await admin(server, "PUT", "rules", rules, { contentType: "application/yaml", comment });
   const page = await live();
   await page.locator("#versions li", { hasText: comment }).waitFor();
   assert.match(await page.title(), /gateway, tests/);
@@ -341,7 +341,7 @@ test("hostile comment is shown as text", async () => {
 async function putShadow(quota) {
   const rules = await admin(server, "GET", "rules");
   const changed = rules.replace(/[0-9]+\/second(?=\n *key: client_ip)/, quota);
-  return JSON.parse(await admin(server, "PUT", "rules?shadow=true", changed, "application/yaml")).number;
+  return JSON.parse(await admin(server, "PUT", "rules?shadow=true", changed, { contentType: "application/yaml" })).number;
 }
 
 test("shadow document is abandoned or promoted", async () => {

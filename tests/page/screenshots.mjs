@@ -67,7 +67,8 @@ await desk.getByLabel("Reason, for the audit log").fill("a scraper, ticket 4711"
 await take(desk, "block");
 await desk.locator("#dialog-cancel").click();
 const rules = await admin(server, "GET", "rules");
-await admin(server, "PUT", "rules?shadow=true&comment=twice%20the%20searches", rules.replace("5/second", "10/second"), "application/yaml");
+const twice = rules.replace("5/second", "10/second");
+await admin(server, "PUT", "rules?shadow=true", twice, { contentType: "application/yaml", comment: "twice the searches" });
 await desk.locator("#shadow-limits li").first().waitFor();
 await at(170);
 await desk.locator("#rules").scrollIntoViewIfNeeded();

@@ -50,8 +50,8 @@ export async function startExample(program, redisPort) {
 }
 
 /** Calls the admin API as the person on call. Returns the text of the answer. */
-export async function admin(server, method, path, body, contentType = "application/json") {
-  const headers = { authorization: `Bearer ${TOKEN}`, "if-match": "*", "content-type": contentType };
+export async function admin(server, method, path, body, { contentType = "application/json", comment = "" } = {}) {
+  const headers = { authorization: `Bearer ${TOKEN}`, "if-match": "*", "content-type": contentType, "x-comment": comment };
   const response = await fetch(`${server.admin}/v1/${path}`, { method, headers, body, signal: AbortSignal.timeout(10_000) });
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);

@@ -1,11 +1,10 @@
 use axum::extract::FromRequestParts;
+use http::HeaderValue;
 use http::request::Parts;
-use serde::Deserialize;
 use tower_quota_live::By;
 use utoipa::IntoParams;
 
 use crate::Author;
-use crate::extract::Query;
 use crate::problem::{Problem, Result};
 
 #[derive(Debug)]
@@ -14,11 +13,13 @@ pub(crate) struct Change {
     pub(crate) comment: String,
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct ChangeParams {
-    /// The reason for the change, for the audit log. You may send the header `X-Comment` instead.
-    #[param(max_length = 1000)]
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "describes the header")]
+pub(crate) struct ChangeHeaders {
+    /// The reason for the change, for the audit log. Access logs of proxies would have it in the
+    /// URL.
+    #[param(rename = "X-Comment", max_length = 1000)]
     comment: Option<String>,
 }
 
@@ -55,16 +56,11 @@ pub(crate) fn plain_comment(comment: &str) -> Result<String> {
 impl<S: Send + Sync> FromRequestParts<S> for Change {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
-        let Query(ChangeParams { comment }) = Query::from_request_parts(parts, state).await?;
-        let comment = match (comment, parts.headers.get("x-comment")) {
-            (Some(comment), _) => comment,
-            (None, Some(field)) => core::str::from_utf8(field.as_bytes())
-                .map_err(|_| Problem::invalid("the field X-Comment is not UTF-8"))?
-                .to_owned(),
-            (None, None) => String::new(),
-        };
-        let comment = plain_comment(&comment)?;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        let field = parts.headers.get("x-comment");
+        let comment = core::str::from_utf8(field.map_or(b"", HeaderValue::as_bytes))
+            .map_err(|_| Problem::invalid("the header X-Comment is not UTF-8"))?;
+        let comment = plain_comment(comment)?;
         let author = parts
             .extensions
             .get::<Author>()

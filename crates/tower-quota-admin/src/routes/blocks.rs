@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::clients::{HASH, listed};
 use super::history::MostQuery;
 use crate::api::{Api, Caller, ShowKeys, ShowQuery};
-use crate::change::{Change, ChangeParams};
+use crate::change::{Change, ChangeHeaders};
 use crate::extract::{Json, Query};
 use crate::problem::{Problem, ProblemKind, Result};
 
@@ -97,7 +97,7 @@ pub(super) fn shown(mut blocks: Vec<Block>, query: MostQuery, show: bool) -> Res
 
 /// Blocks or allows a client or a network on all instances, and replaces an earlier block.
 #[utoipa::path(
-    put, path = "/v1/blocks", operation_id = "block", params(ChangeParams), request_body = BlockBody,
+    put, path = "/v1/blocks", operation_id = "block", params(ChangeHeaders), request_body = BlockBody,
     responses((status = 200, body = Block), (status = 404), (status = 422)),
 )]
 pub(crate) async fn put(
@@ -123,7 +123,7 @@ pub(crate) async fn put(
 
 /// Removes a block or an allowance by its id or its target.
 #[utoipa::path(
-    post, path = "/v1/blocks/remove", operation_id = "unblock", params(ChangeParams), request_body = RemoveBody,
+    post, path = "/v1/blocks/remove", operation_id = "unblock", params(ChangeHeaders), request_body = RemoveBody,
     responses((status = 204), (status = 404), (status = 422)),
 )]
 pub(crate) async fn remove(

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::overrides::end;
 use crate::api::Api;
-use crate::change::{Change, ChangeParams};
+use crate::change::{Change, ChangeHeaders};
 use crate::extract::Json;
 use crate::problem::{Problem, Result};
 use crate::status::Status;
@@ -120,7 +120,7 @@ pub(crate) async fn peek(
 
 /// Deletes a client's counter of a limit, and its penalty. Returns the status afterwards.
 #[utoipa::path(
-    post, path = "/v1/clients/reset", operation_id = "reset", params(ChangeParams), request_body = ClientBody,
+    post, path = "/v1/clients/reset", operation_id = "reset", params(ChangeHeaders), request_body = ClientBody,
     responses((status = 200, body = Status), (status = 404), (status = 422)),
 )]
 pub(crate) async fn reset(
@@ -149,7 +149,7 @@ pub(crate) struct Granted {
 /// Gives units back to a client, up to a full limit. With `for` or `until`, you give units above
 /// the quota, and a bucket takes two seconds. Returns the units given, and the status afterwards.
 #[utoipa::path(
-    post, path = "/v1/clients/grant", operation_id = "grant", params(ChangeParams), request_body = GrantBody,
+    post, path = "/v1/clients/grant", operation_id = "grant", params(ChangeHeaders), request_body = GrantBody,
     responses((status = 200, body = Granted), (status = 404), (status = 422)),
 )]
 pub(crate) async fn grant(

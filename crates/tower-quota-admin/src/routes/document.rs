@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::api::Api;
 use crate::body::DocumentBody;
-use crate::change::{Change, ChangeParams};
+use crate::change::{Change, ChangeHeaders};
 use crate::extract::{Json, Query};
 use crate::precondition::{Expected, has, tag};
 use crate::problem::{Problem, ProblemKind, Result};
@@ -112,7 +112,7 @@ pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
         PutQuery,
         ("If-Match" = Option<String>, Header, pattern = "^(\"[0-9]{1,9}-[0-9a-f]{32}\"|[*])$", description = "The ETag of the rules that the change is made from, or `*`."),
         ("If-None-Match" = Option<String>, Header, pattern = "^[*]$", description = "`*` for the first rules of a source."),
-        ChangeParams,
+        ChangeHeaders,
     ),
     request_body(content((Object = "application/yaml"), (Object = "application/json"))),
     responses(

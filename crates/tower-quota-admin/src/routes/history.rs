@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::document::{expecting, in_force, put_version, text};
 use crate::api::Api;
-use crate::change::{Change, ChangeParams};
+use crate::change::{Change, ChangeHeaders};
 use crate::extract::{Json, Path, Query};
 use crate::precondition::Expected;
 use crate::problem::{Problem, Result};
@@ -134,7 +134,7 @@ pub(crate) async fn diff(
 /// Puts the text of an earlier version in force again, as a new version.
 #[utoipa::path(
     post, path = "/v1/rules/rollback", operation_id = "rollback", request_body = RollbackBody,
-    params(("If-Match" = String, Header, pattern = "^(\"[0-9]{1,9}-[0-9a-f]{32}\"|[*])$", description = "The ETag of the rules that the change is made from, or `*`."), ChangeParams),
+    params(("If-Match" = String, Header, pattern = "^(\"[0-9]{1,9}-[0-9a-f]{32}\"|[*])$", description = "The ETag of the rules that the change is made from, or `*`."), ChangeHeaders),
     responses(
         (status = 200, body = super::document::PutVersion, headers(("ETag" = String))),
         (status = 403), (status = 404), (status = 409), (status = 412), (status = 422), (status = 428),

@@ -13,7 +13,7 @@ use super::blocks::{LONGEST, hidden, shown};
 use super::clients::HASH;
 use super::history::MostQuery;
 use crate::api::{Api, ShowKeys, ShowQuery};
-use crate::change::{Change, ChangeParams};
+use crate::change::{Change, ChangeHeaders};
 use crate::extract::{Json, Query};
 use crate::problem::{Problem, ProblemKind, Result};
 
@@ -67,7 +67,7 @@ pub(crate) async fn list(
 
 /// Gives a client another quota of a limit on all instances, and replaces an earlier override.
 #[utoipa::path(
-    put, path = "/v1/overrides", operation_id = "override", params(ChangeParams), request_body = OverrideBody,
+    put, path = "/v1/overrides", operation_id = "override", params(ChangeHeaders), request_body = OverrideBody,
     responses((status = 200, body = Block), (status = 404), (status = 422)),
 )]
 pub(crate) async fn put(
@@ -94,7 +94,7 @@ pub(crate) async fn put(
 
 /// Ends an override or a credit early.
 #[utoipa::path(
-    post, path = "/v1/overrides/remove", operation_id = "endOverride", params(ChangeParams), request_body = EndBody,
+    post, path = "/v1/overrides/remove", operation_id = "endOverride", params(ChangeHeaders), request_body = EndBody,
     responses((status = 204), (status = 404)),
 )]
 pub(crate) async fn remove(

@@ -6,7 +6,7 @@ use tower_quota_live::{ChangeError, ShadowReport, ShadowTotal, VersionInfo};
 use utoipa::ToSchema;
 
 use crate::api::Api;
-use crate::change::{Change, ChangeParams};
+use crate::change::{Change, ChangeHeaders};
 use crate::extract::Json;
 use crate::precondition::{Expected, tag};
 use crate::problem::{Problem, ProblemKind, Result};
@@ -49,7 +49,7 @@ pub(crate) async fn get(State(api): State<Api>) -> Result<Response> {
 /// Puts the shadow document in force.
 #[utoipa::path(
     post, path = "/v1/rules/shadow/promote", operation_id = "promote",
-    params(("If-Match" = String, Header, pattern = "^(\"[0-9]{1,9}-[0-9a-f]{32}\"|[*])$", description = "The ETag of the shadow document."), ChangeParams),
+    params(("If-Match" = String, Header, pattern = "^(\"[0-9]{1,9}-[0-9a-f]{32}\"|[*])$", description = "The ETag of the shadow document."), ChangeHeaders),
     responses((status = 204), (status = 403), (status = 404), (status = 409), (status = 412), (status = 428)),
 )]
 pub(crate) async fn promote(
@@ -66,7 +66,7 @@ pub(crate) async fn promote(
 /// Removes the shadow document.
 #[utoipa::path(
     delete, path = "/v1/rules/shadow", operation_id = "abandon",
-    params(("If-Match" = String, Header, pattern = "^(\"[0-9]{1,9}-[0-9a-f]{32}\"|[*])$", description = "The ETag of the shadow document."), ChangeParams),
+    params(("If-Match" = String, Header, pattern = "^(\"[0-9]{1,9}-[0-9a-f]{32}\"|[*])$", description = "The ETag of the shadow document."), ChangeHeaders),
     responses((status = 204), (status = 403), (status = 404), (status = 409), (status = 412), (status = 428)),
 )]
 pub(crate) async fn abandon(

@@ -192,9 +192,10 @@ async fn rollback_is_a_new_version() {
     assert_eq!((&diff["to"], &diff["differences"]), (&json!(2), &expected));
 
     let rollback = |tag: &str| {
-        let request = instance.request(Method::POST, "/v1/rules/rollback?comment=oops");
+        let request = instance.request(Method::POST, "/v1/rules/rollback");
         request
             .header("If-Match", tag)
+            .header("X-Comment", "oops")
             .json(&json!({ "version": 1 }))
             .send()
     };

@@ -232,9 +232,9 @@ async fn responses_keep_browsers_out() {
 #[tokio::test]
 async fn long_comment_is_a_problem() {
     let instance = Instance::with_rules().await;
-    let path = format!("/v1/rules/rollback?comment={}", "x".repeat(1_001));
     let response = instance
-        .request(Method::POST, &path)
+        .request(Method::POST, "/v1/rules/rollback")
+        .header("X-Comment", "x".repeat(1_001))
         .json(&json!({ "version": 1 }))
         .send()
         .await
@@ -276,7 +276,9 @@ async fn unknown_query_parameter_is_a_problem() {
     let put = put.send().await.unwrap();
     problem(put, ProblemKind::InvalidRequest).await;
     assert_eq!(instance.number().await, 1);
-    let comment = instance.request(Method::POST, "/v1/clients/reset?comment=a%26b");
+    // A reason would stand in the access logs of proxies.
+    let reset = instance.request(Method::POST, "/v1/clients/reset?comment=oops");
     let ann = serde_json::json!({ "limit": "minute", "key": "ann" });
-    assert_eq!(comment.json(&ann).send().await.unwrap().status(), 200);
+    let reset = reset.json(&ann).send().await.unwrap();
+    problem(reset, ProblemKind::InvalidRequest).await;
 }
