@@ -1,11 +1,11 @@
 use core::fmt;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::document::Document;
+use crate::document::{Document, Sample};
 
 /// A difference between two documents. Its text is a line with `+` added, `-` removed or `~`
 /// changed.
@@ -43,7 +43,7 @@ pub enum ChangeKind {
 
 impl Document {
     /// Returns the changes of meaning from this document to another. Ignores the format and the
-    /// order of limits.
+    /// order of limits. Changed tests are one difference, since they change no decision.
     ///
     /// ```
     /// use tower_quota_rules::{Format, Rules};
@@ -59,6 +59,7 @@ impl Document {
         // Only changed overrides become values, since there may be a million.
         let changed = |document: &Self, other: &Self| {
             let mut changed = document.clone();
+            changed.tests.clear();
             changed
                 .overrides
                 .retain(|key, rule| other.overrides.get(key) != Some(&*rule));
@@ -67,6 +68,7 @@ impl Document {
         };
         let mut found = Vec::new();
         compare("", &changed(self, new), &changed(new, self), &mut found);
+        found.extend(tests(&self.tests, &new.tests));
         found
     }
 }
@@ -173,6 +175,21 @@ fn lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Difference>) 
     }
 }
 
+/// Counts changed tests, which would hide the changes of rules in a list.
+fn tests(old: &[Sample], new: &[Sample]) -> Option<Difference> {
+    if old == new {
+        return None;
+    }
+    // Serializing texts, numbers and names cannot fail.
+    let text = |sample: &Sample| serde_json::to_string(sample).unwrap_or_default();
+    let known: HashSet<String> = old.iter().map(text).collect();
+    let added = new.iter().filter(|sample| !known.contains(&text(sample)));
+    let before = (!old.is_empty()).then(|| json!(format!("{} tests", old.len())));
+    let after = format!("{} tests, {} of them new", new.len(), added.count());
+    let after = (!new.is_empty()).then(|| json!(after));
+    Some(difference("tests", before.as_ref(), after.as_ref()))
+}
+
 fn difference(path: &str, before: Option<&Value>, after: Option<&Value>) -> Difference {
     Difference {
         path: path.to_owned(),
@@ -259,6 +276,27 @@ block: [{ key: bad }]
                 "+ routes[{ path: /x }]: { match: { path: /x }, limits: [{ name: x, quota: 1/day }] }",
                 "+ block[bad]: { key: bad }",
             ]
+        );
+    }
+    #[test]
+    fn changed_tests_are_one_difference() {
+        let with = |samples: &[&str]| {
+            let tests: String = samples
+                .iter()
+                .map(|path| format!("  - {{ request: {{ path: {path} }}, expect: {{}} }}\n"))
+                .collect();
+            format!("limits: [{{ name: minute, quota: 9/minute }}]\ntests:\n{tests}")
+        };
+        let (none, some) = (
+            "limits: [{ name: minute, quota: 9/minute }]",
+            with(&["/a", "/b"]),
+        );
+        assert_eq!(shown(none, &some), ["+ tests: 2 tests, 2 of them new"]);
+        assert_eq!(shown(&some, none), ["- tests: 2 tests"]);
+        let more = with(&["/c", "/b", "/d"]);
+        assert_eq!(
+            shown(&some, &more),
+            ["~ tests: 2 tests -> 3 tests, 2 of them new"]
         );
     }
 }
