@@ -55,7 +55,7 @@ pub(crate) struct ShowQuery {
 
 impl Api {
     pub(crate) fn new(live: LiveRules, options: &AdminOptions) -> Self {
-        let api = Self(Arc::new(Shared {
+        Self(Arc::new(Shared {
             live,
             title: options.title.clone(),
             instance: options.instance.clone().unwrap_or_else(this_process),
@@ -64,9 +64,7 @@ impl Api {
             feed: Feed::new(),
             show_keys: options.show_keys,
             client_ip: options.client_ip.clone().unwrap_or_else(client_ip),
-        }));
-        Feed::start(&api);
-        api
+        }))
     }
 
     pub(crate) async fn version(&self, number: u64) -> Result<Version> {

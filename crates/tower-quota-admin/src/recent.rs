@@ -1,20 +1,15 @@
 //! The decisions of the last five minutes by second, and the snapshot shared by all streams.
 
 use core::cmp::Reverse;
-use core::time::Duration;
+use core::sync::atomic::AtomicBool;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use serde::Serialize;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
 use utoipa::ToSchema;
-
-use crate::api::{Api, Shared};
-use crate::routes::events::Snapshot;
 
 const KEPT: usize = 300;
 
@@ -45,7 +40,7 @@ pub(crate) struct Recent {
 pub(crate) struct Feed {
     recent: Mutex<Recent>,
     pub(crate) snapshots: watch::Sender<Arc<str>>,
-    started: Mutex<bool>,
+    pub(crate) started: AtomicBool,
 }
 
 impl Recent {
@@ -108,6 +103,13 @@ impl Recent {
         seconds.map(listed).collect()
     }
 
+    pub(crate) fn add_calls(&mut self, calls: StoreLatency) {
+        self.calls.push_back(calls);
+        if self.calls.len() > LATENCY {
+            self.calls.pop_front();
+        }
+    }
+
     pub(crate) fn calls(&self, now: &StoreLatency) -> StoreLatency {
         now.since(&self.calls.front().cloned().unwrap_or_default())
     }
@@ -122,59 +124,17 @@ impl Feed {
         Self {
             recent: Mutex::default(),
             snapshots: watch::Sender::new("".into()),
-            started: Mutex::default(),
+            started: AtomicBool::new(false),
         }
     }
 
     pub(crate) fn recent(&self) -> MutexGuard<'_, Recent> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Starts the observation once there is a runtime. It ends with the router.
-    pub(crate) fn start(api: &Api) {
-        let mut started = api
-            .feed
-            .started
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let Ok(runtime) = Handle::try_current() else {
-            return;
-        };
-        if core::mem::replace(&mut *started, true) {
-            return;
-        }
-        let shared = Arc::downgrade(&api.0);
-        runtime.spawn(async move {
-            let mut ticks = interval(Duration::from_secs(1));
-            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            loop {
-                ticks.tick().await;
-                let Some(shared) = shared.upgrade() else {
-                    return;
-                };
-                observe(&Api(shared));
-            }
-        });
-    }
-}
-
-fn observe(api: &Api) {
-    let Shared { live, feed, .. } = &**api;
-    {
-        let mut recent = feed.recent();
-        recent.add(now(), unix_ms(), &live.handle().decision_totals());
-        recent.calls.push_back(live.handle().store_latency());
-        if recent.calls.len() > LATENCY {
-            recent.calls.pop_front();
-        }
-    }
-    if feed.snapshots.receiver_count() > 0 {
-        feed.snapshots.send_replace(Snapshot::json(api, false));
-    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "no counter depends on it")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
@@ -186,6 +146,8 @@ pub(crate) fn unix_ms() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};
 
     use super::*;

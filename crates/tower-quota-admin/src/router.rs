@@ -37,6 +37,7 @@ pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Rou
     let timeout = options.timeout.unwrap_or(Duration::from_secs(10));
     let follows_store = live.follows_store();
     let api = Api::new(live, &options);
+    events::start(&api);
     let public = public.with_state(api.clone());
     let parameters = from_fn_with_state(Arc::clone(&document), protect::parameters);
     let router = routes

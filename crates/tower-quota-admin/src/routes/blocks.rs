@@ -9,13 +9,12 @@ use tower_quota_live::{Block, BlockTarget, NewBlock, Target};
 use utoipa::ToSchema;
 
 use super::clients::{HASH, listed};
+use super::end::LONGEST;
 use super::history::MostQuery;
 use crate::api::{Api, Caller, ShowKeys, ShowQuery};
 use crate::change::{Change, ChangeHeaders};
 use crate::extract::{Json, Query};
 use crate::problem::{Problem, ProblemKind, Result};
-
-pub(super) const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// A new block or allowance.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -8,7 +8,7 @@ use tower_quota::{ClientKey, Key};
 use tower_quota_live::Time;
 use utoipa::ToSchema;
 
-use super::overrides::end;
+use super::end::end;
 use crate::api::Api;
 use crate::change::{Change, ChangeHeaders};
 use crate::extract::Json;

@@ -1,20 +1,23 @@
 use core::convert::Infallible;
+use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::sync::Arc;
 
 use axum::extract::{Extension, State};
 use axum::response::sse::{Event, Sse};
 use serde::Serialize;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_stream::wrappers::{ReceiverStream, WatchStream};
 use tokio_stream::{Stream, StreamExt};
 use utoipa::ToSchema;
 
 use super::health::Health;
 use super::totals::{self, Latency, LimitTotals};
-use crate::api::Api;
+use crate::api::{Api, Shared};
 use crate::problem::{Problem, ProblemKind, Result};
-use crate::recent::{Feed, Second, unix_ms};
+use crate::recent::{Second, now, unix_ms};
 use crate::streams::Pace;
 use crate::{AdminOptions, Author};
 
@@ -63,7 +66,7 @@ pub(crate) async fn events(
         );
         Problem::new(ProblemKind::TooManyStreams, detail)
     })?;
-    Feed::start(&api);
+    start(&api);
     let (sender, sent) = mpsc::channel(1);
     let later = WatchStream::from_changes(api.feed.snapshots.subscribe());
     let snapshots = tokio_stream::once(Snapshot::json(&api, true)).chain(later);
@@ -72,9 +75,43 @@ pub(crate) async fn events(
     Ok(Sse::new(ReceiverStream::new(sent).map(event)))
 }
 
+/// Starts the observation once there is a runtime. It ends with the router.
+pub(crate) fn start(api: &Api) {
+    let Ok(runtime) = Handle::try_current() else {
+        return;
+    };
+    if api.feed.started.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let shared = Arc::downgrade(&api.0);
+    runtime.spawn(async move {
+        let mut ticks = interval(Duration::from_secs(1));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            observe(&Api(shared));
+        }
+    });
+}
+
+fn observe(api: &Api) {
+    let Shared { live, feed, .. } = &**api;
+    {
+        let mut recent = feed.recent();
+        recent.add(now(), unix_ms(), &live.handle().decision_totals());
+        recent.add_calls(live.handle().store_latency());
+    }
+    if feed.snapshots.receiver_count() > 0 {
+        feed.snapshots.send_replace(Snapshot::json(api, false));
+    }
+}
+
 impl Snapshot {
     /// Returns the current snapshot, with the newest second or all seconds.
-    pub(crate) fn json(api: &Api, all: bool) -> Arc<str> {
+    fn json(api: &Api, all: bool) -> Arc<str> {
         let health = Health::of(api);
         let recent = api.feed.recent();
         let (limits, more_limits) = totals::listed(api, &recent.last_minute());

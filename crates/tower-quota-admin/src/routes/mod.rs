@@ -5,6 +5,7 @@ pub(crate) mod blocks;
 pub(crate) mod check;
 pub(crate) mod clients;
 pub(crate) mod document;
+mod end;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod health;

@@ -1,21 +1,19 @@
-use core::fmt::Display;
-use core::str::FromStr;
-
 use axum::extract::State;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tower_quota::Quota;
 use tower_quota_live::{Block, BlockTarget, Time};
-use tower_quota_rules::{DurationText, QuotaText};
+use tower_quota_rules::QuotaText;
 use utoipa::ToSchema;
 
-use super::blocks::{LONGEST, hidden, shown};
+use super::blocks::{hidden, shown};
 use super::clients::HASH;
+use super::end::{end, invalid, read};
 use super::history::MostQuery;
 use crate::api::{Api, ShowKeys, ShowQuery};
 use crate::change::{Change, ChangeHeaders};
 use crate::extract::{Json, Query};
-use crate::problem::{Problem, ProblemKind, Result};
+use crate::problem::{Problem, Result};
 
 /// Another quota for a client.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -109,30 +107,4 @@ pub(crate) async fn remove(
     };
     let missing = || Problem::not_found("there is no such override or credit: see /v1/overrides");
     ended.map(|_| StatusCode::NO_CONTENT).ok_or_else(missing)
-}
-
-pub(super) fn end(length: Option<&str>, until: Option<Time>) -> Result<Option<Time>> {
-    let now = Time::now();
-    let until = match (length, until) {
-        (None, None) => return Ok(None),
-        (None, Some(until)) => until,
-        (Some(length), None) => now.after(read::<DurationText>(length)?.into()),
-        (Some(_), Some(_)) => {
-            return Err(invalid("there are two ends: leave out `for` or `until`"));
-        }
-    };
-    if until <= now || until.since(now) > LONGEST {
-        let detail =
-            format_args!("{until} is no end: give one in the future, at most a year from now");
-        return Err(invalid(detail));
-    }
-    Ok(Some(until))
-}
-
-fn read<T: FromStr<Err: Display>>(text: &str) -> Result<T> {
-    text.parse().map_err(invalid)
-}
-
-fn invalid(detail: impl Display) -> Problem {
-    Problem::new(ProblemKind::InvalidValue, detail)
 }

@@ -102,8 +102,7 @@ fn keys_of_clients_are_in_no_url() {
     in_url.sort_unstable();
     in_url.dedup();
     // Access logs of proxies have these. Whole keys travel in bodies.
-    let known =
-        "allow_empty by count from limit newest prefix shadow show_keys to version window";
+    let known = "allow_empty by count from limit newest prefix shadow show_keys to version window";
     for name in in_url {
         assert!(known.split(' ').any(|known| known == name), "{name}");
     }

@@ -4,6 +4,7 @@ use clap::Args;
 use http::Request;
 use serde_json::{Value, json};
 
+use super::end::EndArguments;
 use super::target::duration;
 use super::{Api, ChangeArguments, clients};
 use crate::failure::Failure;
@@ -56,16 +57,6 @@ pub(crate) struct OverrideArguments {
     /// Ends an override or a credit early.
     #[arg(long, conflicts_with_all = ["limit", "quota", "length", "until"])]
     remove: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct EndArguments {
-    /// The time until the end, such as 2h.
-    #[arg(long = "for", value_name = "TIME", conflicts_with = "until")]
-    pub(super) length: Option<String>,
-    /// The end, such as 2026-05-01T12:00:00Z.
-    #[arg(long, value_name = "TIME")]
-    pub(super) until: Option<String>,
 }
 
 #[derive(Args, Debug)]

@@ -2,7 +2,7 @@ use clap::Args;
 use http::Request;
 use serde_json::{Value, json};
 
-use super::blocks::EndArguments;
+use super::end::EndArguments;
 use super::{Api, ChangeArguments};
 use crate::failure::Failure;
 use crate::output::Ended;

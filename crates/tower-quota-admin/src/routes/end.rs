@@ -1,0 +1,38 @@
+use core::fmt::Display;
+use core::str::FromStr;
+use core::time::Duration;
+
+use tower_quota_live::Time;
+use tower_quota_rules::DurationText;
+
+use crate::problem::{Problem, ProblemKind, Result};
+
+/// The longest time of a block, an override or a credit.
+pub(super) const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Reads the end of an override or a credit.
+pub(super) fn end(length: Option<&str>, until: Option<Time>) -> Result<Option<Time>> {
+    let now = Time::now();
+    let until = match (length, until) {
+        (None, None) => return Ok(None),
+        (None, Some(until)) => until,
+        (Some(length), None) => now.after(read::<DurationText>(length)?.into()),
+        (Some(_), Some(_)) => {
+            return Err(invalid("there are two ends: leave out `for` or `until`"));
+        }
+    };
+    if until <= now || until.since(now) > LONGEST {
+        let detail =
+            format_args!("{until} is no end: give one in the future, at most a year from now");
+        return Err(invalid(detail));
+    }
+    Ok(Some(until))
+}
+
+pub(super) fn read<T: FromStr<Err: Display>>(text: &str) -> Result<T> {
+    text.parse().map_err(invalid)
+}
+
+pub(super) fn invalid(detail: impl Display) -> Problem {
+    Problem::new(ProblemKind::InvalidValue, detail)
+}
