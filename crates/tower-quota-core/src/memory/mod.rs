@@ -79,8 +79,8 @@ use crate::time::Timestamp;
 /// 3. The least used limited entry. The store remembers the spent limits until one unit fits again, and refuses a client
 ///    who returns before.
 ///
-/// A flood of new keys therefore never releases a limited client. Each [`evicted`](Self::evicted) client may take the
-/// capacity of the quota once more, and a debt beyond the capacity is lost.
+/// A flood of new keys therefore releases a limited client only if the store has to remember too many spent limits. Each
+/// [`evicted`](Self::evicted) client may take the capacity of the quota once more, and a debt beyond the capacity is lost.
 ///
 /// The memory of evicted entries takes about 40 bytes for each place, and holds 1.2 spent limits for each place without a
 /// loss. The store mistakes at most 1 new key in 8,000 for an evicted key, for one limit and for the wait of the evicted
