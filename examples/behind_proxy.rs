@@ -10,6 +10,7 @@
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
+//!     tracing-subscriber = "0.3"
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,6 +30,10 @@ async fn hello(State(client): State<ClientIp>, request: Request) -> String {
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
+    // Wrong proxies are logged, and silent without a subscriber.
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .init();
     // The load balancers' network, and this machine, so that curl can act as the proxy. No client may be in these
     // networks. For a proxy that sets a header of its own, name that one: `Source::CfConnectingIp`, for example.
     let client = key::client_ip().behind(

@@ -9,6 +9,7 @@
 //!     tower-quota = { version = "0.1", features = ["axum", "redis"] }
 //!     axum = "0.8"
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
+//!     tracing-subscriber = "0.3"
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -18,6 +19,10 @@ use tower_quota::{Limit, Policy, Quota, RateLimitLayer, RedisStore, key};
 
 #[tokio::main]
 async fn main() -> std::io::Result<ExitCode> {
+    // Outages and mistakes are logged, and silent without a subscriber.
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .init();
     let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://127.0.0.1:6379".into());
     let store = match RedisStore::connect(&url).await {
         Ok(store) => store,

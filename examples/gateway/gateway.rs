@@ -21,6 +21,7 @@
 //!     hyper-util = { version = "0.1", features = ["client-legacy", "http1", "tokio"] }
 //!     metrics-exporter-prometheus = { version = "0.18", default-features = false }
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal"] }
+//!     tracing-subscriber = "0.3"
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -49,6 +50,10 @@ const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules.yaml");
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
+    // Outages and mistakes are logged, and silent without a subscriber.
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .init();
     let token = std::env::var("ADMIN_TOKEN")
         .map_err(|_| "set ADMIN_TOKEN to a secret of 16 bytes or more")?;
     let source = std::env::var("RULES").unwrap_or_else(|_| RULES.to_owned());

@@ -1,6 +1,6 @@
 //! A limited Axum service, counting in memory.
 //!
-//!     cargo run --release --example quickstart
+//!     cargo run --release -p tower-quota-quickstart --example quickstart
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
 //!
@@ -40,7 +40,7 @@ async fn main() -> io::Result<()> {
     println!("each client: 2 a second, 5 at once, 30 a minute; everyone together: 1000 a second");
     println!("try:  curl -i http://{address}/");
     println!(
-        "      for i in $(seq 8); do curl -s -o /dev/null -w '%{{http_code}}\\n' http://{address}/; done"
+        "      for i in $(seq 8); do curl -s -o /dev/null -w '%{{http_code}}\\n' http://{address}/; done   # five or six 200, then 429"
     );
 
     // The service must see who is calling: `with_connect_info` puts the peer's address where `client_ip` finds it.
