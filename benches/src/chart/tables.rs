@@ -162,7 +162,8 @@ fn targets(report: &Report) -> String {
     }
     if !aimed.is_empty() {
         let met = aimed.len() - missed.len();
-        text += &format!("Targets met: {met} of {}.", aimed.len());
+        let all = aimed.len();
+        text += &format!("We reached {met} of {all} [targets](../README.md#measurements).");
     }
     if !missed.is_empty() {
         text += &format!(" **Missed: {}.**", missed.join(", "));
@@ -269,7 +270,7 @@ mod tests {
             !text.contains("quota |  |") && !text.contains("a million"),
             "{text}"
         );
-        let targets = "Targets met: 1 of 2. **Missed: `1-limit/hot` 0.78 of 1.1.**";
+        let targets = "We reached 1 of 2 [targets](../README.md#measurements). **Missed: `1-limit/hot` 0.78 of 1.1.**";
         assert!(text.contains(targets), "{text}");
     }
 }
