@@ -234,7 +234,8 @@ fn readme_names_existing_items() {
     for code in table.split('`').skip(1).step_by(2) {
         let is_part = |symbol: char| symbol.is_ascii_alphanumeric() || "_-".contains(symbol);
         for name in code.split(|symbol| !is_part(symbol)) {
-            let is_other = ["user", "login", "Duration", "from_secs"].contains(&name);
+            let is_other =
+                ["user", "User", "login", "Duration", "from_secs", "Some"].contains(&name);
             let is_item = name.len() > 3 && !name.contains('-') && !is_other;
             let is_number = name.starts_with(|symbol: char| symbol.is_ascii_digit());
             assert!(

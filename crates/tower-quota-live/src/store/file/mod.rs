@@ -29,6 +29,18 @@ use crate::version::{NewVersion, Version, VersionInfo};
 ///
 /// Replace the file by a rename if you can. A file changed in the last 100 ms is read again until
 /// it is stable.
+///
+/// ```no_run
+/// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+/// use tower_quota_live::{FileRules, LiveOptions, LiveRules};
+///
+/// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+/// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
+/// let rules = FileRules::new("rules.yaml")?;
+/// let live = LiveRules::start(layer.handle(), rules, LiveOptions::new()).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct FileRules {
     path: PathBuf,
