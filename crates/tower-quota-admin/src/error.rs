@@ -1,17 +1,23 @@
-use core::error::Error;
-use core::fmt;
-
 use crate::AdminOptions;
 
 /// The error of invalid options of [`router`](crate::router).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminError {
     /// The options have no authentication.
+    #[error(
+        "the admin API has no authentication: set `bearer_token`, or `authenticated_by_own_layer` where a layer of \
+         the application authenticates every request"
+    )]
     NoAuthentication,
     /// The options have tokens, and your own layer too.
+    #[error("the admin API has tokens and `authenticated_by_own_layer`: choose one of them")]
     TwoAuthentications,
     /// A token is shorter than [`AdminOptions::SHORTEST_TOKEN`].
+    #[error(
+        "the token of {name:?} has {bytes} bytes: take {} or more, such as those of `openssl rand -base64 32`",
+        AdminOptions::SHORTEST_TOKEN
+    )]
     ShortToken {
         /// The name of the token.
         name: String,
@@ -19,27 +25,6 @@ pub enum AdminError {
         bytes: usize,
     },
     /// The name of a token is empty.
+    #[error("a token has no name: audit records need one for the author")]
     NamelessToken,
 }
-
-impl fmt::Display for AdminError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoAuthentication => f.write_str(
-                "the admin API has no authentication: set `bearer_token`, or `authenticated_by_own_layer` where a layer of \
-                 the application authenticates every request",
-            ),
-            Self::TwoAuthentications => {
-                f.write_str("the admin API has tokens and `authenticated_by_own_layer`: choose one of them")
-            }
-            Self::ShortToken { name, bytes } => write!(
-                f,
-                "the token of {name:?} has {bytes} bytes: take {} or more, such as those of `openssl rand -base64 32`",
-                AdminOptions::SHORTEST_TOKEN
-            ),
-            Self::NamelessToken => f.write_str("a token has no name: audit records need one for the author"),
-        }
-    }
-}
-
-impl Error for AdminError {}

@@ -69,20 +69,9 @@ impl fmt::Display for Time {
 }
 
 /// The error of a text that is not an RFC 3339 time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a time: write it as RFC 3339, such as \"2026-05-01T12:00:00Z\"")]
 pub struct TimeError(String);
-
-impl fmt::Display for TimeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:?} is not a time: write it as RFC 3339, such as \"2026-05-01T12:00:00Z\"",
-            self.0
-        )
-    }
-}
-
-impl core::error::Error for TimeError {}
 
 impl FromStr for Time {
     type Err = TimeError;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use tower_quota::{ConfigError, Policy};
+use tower_quota::Policy;
 use tower_quota_rules::{Format, Rules};
 
 use super::shared::Shared;
 use crate::blocks::BlockKeys;
-use crate::error::{ChangeError, Invalid};
+use crate::error::ChangeError;
 use crate::version::{NewVersion, Version};
 
 impl Shared {
@@ -17,7 +17,7 @@ impl Shared {
     pub(crate) async fn work<T: Send + 'static>(
         self: &Arc<Self>,
         job: impl FnOnce(&Self) -> T + Send + 'static,
-    ) -> Result<T, Invalid> {
+    ) -> Result<T, ChangeError> {
         let place = Arc::clone(&self.place).acquire_owned().await;
         self.blocking(move |shared| {
             let _place = place;
@@ -30,32 +30,36 @@ impl Shared {
     pub(super) async fn blocking<T: Send + 'static>(
         self: &Arc<Self>,
         job: impl FnOnce(&Self) -> T + Send + 'static,
-    ) -> Result<T, Invalid> {
+    ) -> Result<T, ChangeError> {
         let shared = Arc::clone(self);
         let ended = tokio::task::spawn_blocking(move || job(&shared)).await;
-        ended.map_err(|error| Invalid::Failed(error.to_string()))
+        ended.map_err(|error| {
+            ChangeError::Refused(format!("the document could not be read: {error}"))
+        })
     }
 
     pub(super) async fn read_version(
         self: &Arc<Self>,
         version: &Version,
-    ) -> Result<Rules, Invalid> {
+    ) -> Result<Rules, ChangeError> {
         let (text, format) = (version.text.clone(), version.format);
         self.blocking(move |shared| shared.read_and_test(&text, format))
             .await?
     }
 
-    pub(crate) fn read(&self, text: &str, format: Format) -> Result<Rules, Invalid> {
-        (self.options.reader)(text, format).map_err(Invalid::Problems)
+    pub(crate) fn read(&self, text: &str, format: Format) -> Result<Rules, ChangeError> {
+        (self.options.reader)(text, format).map_err(ChangeError::Invalid)
     }
 
-    fn read_and_test(&self, text: &str, format: Format) -> Result<Rules, Invalid> {
+    fn read_and_test(&self, text: &str, format: Format) -> Result<Rules, ChangeError> {
         let rules = self.read(text, format)?;
         let tests = rules.test();
         if tests.is_passed() {
             Ok(rules)
         } else {
-            Err(Invalid::Tests(tests))
+            Err(ChangeError::Refused(format!(
+                "the document's own tests fail: {tests}"
+            )))
         }
     }
 
@@ -71,25 +75,16 @@ impl Shared {
         let Some(in_force) = self.in_force.load_full() else {
             return refused("no document is in force yet: put the first one without `shadow`");
         };
-        let policy = self.policy(&in_force.rules, Some(&rules));
-        Ok(policy.map(drop).map_err(Invalid::Config)?)
+        let policy = self.policy(&in_force.rules).dry_run(rules.policy());
+        policy.map(drop).map_err(ChangeError::Incompatible)
     }
 
-    pub(super) fn policy(
-        &self,
-        rules: &Rules,
-        shadow: Option<&Rules>,
-    ) -> Result<Policy, ConfigError> {
+    pub(super) fn policy(&self, rules: &Rules) -> Policy {
         let policy = (self.options.with_policy)(rules.policy());
-        let client_ip = rules.client_ip();
         let keys = BlockKeys {
             keys: policy.keys().into(),
-            client_ip,
+            client_ip: rules.client_ip(),
         };
-        let policy = self.blocks.add_to(policy, keys);
-        match shadow {
-            Some(shadow) => policy.dry_run(shadow.policy()),
-            None => Ok(policy),
-        }
+        self.blocks.add_to(policy, keys)
     }
 }

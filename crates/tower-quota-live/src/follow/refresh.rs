@@ -12,7 +12,7 @@ use tower_quota_rules::Rules;
 use super::in_force::InForce;
 use super::local_copy::LocalCopy;
 use super::shared::{Known, Shared};
-use crate::error::Invalid;
+use crate::error::ChangeError;
 use crate::metrics;
 use crate::options::WithoutRules;
 use crate::store::{BlockChanges, RuleStoreError, StoreState};
@@ -180,8 +180,7 @@ impl Shared {
             };
             if !is_new && !is_other_shadow {
                 self.in_force.store(Some(Arc::new(next)));
-            } else if let Err(failure) = self.put_in_force(next).await {
-                let (version, invalid) = *failure;
+            } else if let Some((version, invalid)) = self.put_in_force(next).await {
                 self.reject(known, version, &invalid);
             }
         }
@@ -244,49 +243,50 @@ impl Shared {
         Ok(None)
     }
 
-    /// Compiles the policy and replaces the layer's policy. Drops an incompatible shadow document.
+    /// Compiles the policy and replaces the layer's policy. Returns the version that cannot be used.
+    ///
+    /// Drops an incompatible shadow document.
     pub(crate) async fn put_in_force(
         self: &Arc<Self>,
         mut next: InForce,
-    ) -> Result<(), Box<(VersionInfo, Invalid)>> {
+    ) -> Option<(VersionInfo, ChangeError)> {
         let (before, info) = (self.number_and_hash(), next.version.info());
         // Compiling a large policy and dropping the old policy takes a while.
         let work = self.blocking(move |shared| {
+            let mut policy = shared.policy(&next.rules);
             let mut failure = None;
-            let rules = next.shadow.as_ref().map(|(_, rules)| rules);
-            let policy = shared.policy(&next.rules, rules).or_else(|error| {
-                let shadow = next.shadow.take().map(|(version, _)| version.info());
-                failure = shadow.map(|shadow| (shadow, Invalid::Config(error)));
-                shared.policy(&next.rules, None)
-            });
-            match policy {
-                Ok(policy) => {
-                    let (number, author) = (next.version.number, next.version.author.clone());
-                    (shared.options.on_document)(next.rules.document());
-                    shared.handle.replace_policy(policy.version(number));
-                    if let Some(counts) = &shared.options.counts {
-                        let shadow = next.shadow.as_ref();
-                        counts.follow(shadow.map(|(version, _)| version));
+            if let Some((version, rules)) = next.shadow.take() {
+                match policy.clone().dry_run(rules.policy()) {
+                    Ok(both) => {
+                        policy = both;
+                        next.shadow = Some((version, rules));
                     }
-                    shared.in_force.store(Some(Arc::new(next)));
-                    shared.health.applied();
-                    tracing::info!(version = number, author, "rules are in force");
+                    Err(error) => {
+                        failure = Some((version.info(), ChangeError::Incompatible(error)));
+                    }
                 }
-                Err(error) => failure = Some((next.version.info(), Invalid::Config(error))),
             }
-            failure.map_or(Ok(()), |failure| Err(Box::new(failure)))
+            let (number, author) = (next.version.number, next.version.author.clone());
+            (shared.options.on_document)(next.rules.document());
+            shared.handle.replace_policy(policy.version(number));
+            if let Some(counts) = &shared.options.counts {
+                let shadow = next.shadow.as_ref();
+                counts.follow(shadow.map(|(version, _)| version));
+            }
+            shared.in_force.store(Some(Arc::new(next)));
+            shared.health.applied();
+            tracing::info!(version = number, author, "rules are in force");
+            failure
         });
-        let applied = work
-            .await
-            .unwrap_or_else(|invalid| Err(Box::new((info, invalid))));
+        let failure = work.await.unwrap_or_else(|error| Some((info, error)));
         let after = self.number_and_hash();
         if after != before {
             metrics::record_applied_rules(after.0, after.1);
         }
-        applied
+        failure
     }
 
-    fn reject(&self, known: &mut Known, version: VersionInfo, invalid: &Invalid) {
+    fn reject(&self, known: &mut Known, version: VersionInfo, invalid: &ChangeError) {
         metrics::record_rejected_rules();
         let problem = format!("version {} is invalid: {invalid}", version.number);
         self.warn(&problem);
@@ -308,9 +308,9 @@ impl Shared {
         }
     }
 
-    pub(crate) async fn prepare(self: &Arc<Self>) -> Result<(), Invalid> {
+    pub(crate) async fn prepare(self: &Arc<Self>) -> Result<(), ChangeError> {
         if self.options.without_rules.is_some() {
-            self.blocking(Self::hold_without_rules).await??;
+            self.blocking(Self::hold_without_rules).await?;
         }
         let Some(path) = &self.options.local_copy else {
             return Ok(());
@@ -324,19 +324,17 @@ impl Shared {
         Ok(())
     }
 
-    fn hold_without_rules(&self) -> Result<(), Invalid> {
+    fn hold_without_rules(&self) {
         let policy = match &self.options.without_rules {
-            Some(WithoutRules::Fallback(rules)) => self.policy(rules, None),
-            _ => Ok((self.options.with_policy)(Policy::new()).unavailable()),
+            Some(WithoutRules::Fallback(rules)) => self.policy(rules),
+            _ => (self.options.with_policy)(Policy::new()).unavailable(),
         };
-        let policy = policy.map_err(Invalid::Config)?;
         self.handle.replace_policy(policy);
-        Ok(())
     }
 
-    async fn use_copy(self: &Arc<Self>, path: &Path) -> Result<(), Invalid> {
+    async fn use_copy(self: &Arc<Self>, path: &Path) -> Result<(), ChangeError> {
         let copy = LocalCopy::read(path).await;
-        let copy = copy.map_err(|error| Invalid::Failed(error.to_string()))?;
+        let copy = copy.map_err(|error| ChangeError::Refused(error.to_string()))?;
         let rules = self.read_version(&copy.version).await?;
         self.blocks.apply(BlockChanges::all(copy.blocks));
         let next = InForce {
@@ -346,7 +344,9 @@ impl Shared {
             since: Time::now(),
             is_local_copy: true,
         };
-        let applied = self.put_in_force(next).await;
-        applied.map_err(|failure| failure.1)
+        match self.put_in_force(next).await {
+            Some((_, error)) => Err(error),
+            None => Ok(()),
+        }
     }
 }
