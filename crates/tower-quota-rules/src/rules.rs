@@ -1,3 +1,4 @@
+use core::fmt;
 use std::sync::Arc;
 
 use tower_quota::{Name, Policy, RequestHead, key::ClientIp, policy::Explained};
@@ -18,12 +19,11 @@ use crate::{check, compile, read};
 /// # let _ = policy;
 /// # Ok::<(), tower_quota_rules::Problems>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Rules {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
     document: Document,
     compiled: compile::Compiled,
@@ -158,5 +158,13 @@ impl Rules {
     #[must_use]
     pub fn warnings(&self) -> &Problems {
         &self.inner.warnings
+    }
+}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rules")
+            .field("document", self.document())
+            .finish_non_exhaustive()
     }
 }

@@ -1,23 +1,19 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use tower_quota::key::ClientIp;
 use tower_quota::{
     Key, Limit, Name, Policy, Quota, RequestHead,
     policy::{Chosen, Explained, Explainer},
 };
 
 use super::conditions::Context;
-use super::key_source::KeySource;
-use super::keys::{Keys, client_ip};
-use super::limits::Limits;
+use super::keys::client_ip;
 use super::matches::Matches;
 use super::tiers::Tiers;
 use crate::code_parts::CodeParts;
 use crate::document::{Document, Match};
 use crate::problem::{Place, Problem, Problems};
 
-#[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) policy: Policy,
     index: Arc<Index>,
@@ -25,7 +21,6 @@ pub(crate) struct Compiled {
     explainer: OnceLock<Explainer>,
 }
 
-#[derive(Debug)]
 struct Index {
     /// The positions of the limits of every request.
     everywhere: Vec<u32>,
@@ -39,9 +34,15 @@ struct Index {
 /// # Errors
 /// [`Problems`] of all parts that do not compile.
 pub(crate) fn compile(document: &Document, code: &CodeParts) -> Result<Compiled, Problems> {
+    let mut context = Context {
+        document,
+        code,
+        client_ip: Arc::new(client_ip(&document.client_ip)),
+        default_key: Arc::default(),
+    };
+    context.default_key = Arc::new(context.source(document.defaults.key()));
     let mut problems = Problems::default();
-    let compiled = Compiler::new(document, code).compile(&mut problems);
-    match compiled {
+    match context.compile(&mut problems) {
         Some(compiled) if !problems.has_errors() => Ok(compiled),
         _ => Err(problems),
     }
@@ -83,54 +84,16 @@ impl Index {
     }
 }
 
-struct Compiler<'a> {
-    document: &'a Document,
-    code: &'a CodeParts,
-    client_ip: Arc<ClientIp>,
-    default_key: Arc<KeySource>,
-}
-
-impl<'a> Compiler<'a> {
-    fn new(document: &'a Document, code: &'a CodeParts) -> Self {
-        let client_ip = Arc::new(client_ip(&document.client_ip));
-        let keys = Keys {
-            client_ip: &client_ip,
-            code,
-        };
-        let default_key = Arc::new(keys.source(document.defaults.key()));
-        Self {
-            document,
-            code,
-            client_ip,
-            default_key,
-        }
-    }
-
-    const fn context(&self) -> Context<'_> {
-        Context {
-            code: self.code,
-            client_ip: &self.client_ip,
-            default_key: &self.default_key,
-        }
-    }
-
+impl Context<'_> {
     fn compile(&self, problems: &mut Problems) -> Option<Compiled> {
         let document = self.document;
-        let made = Limits {
-            defaults: &document.defaults,
-            keys: Keys {
-                client_ip: &self.client_ip,
-                code: self.code,
-            },
-            context: self.context(),
-        };
         let mut limits: Vec<(Limit, Place)> = Vec::new();
         let mut names: HashMap<&str, u32> = HashMap::new();
         let (mut everywhere, mut matches) = (Vec::new(), Vec::<(&Match, (u32, u32))>::new());
         for (at, rule) in document.limits.iter().enumerate() {
             let position = number(limits.len());
             names.insert(rule.name.as_str(), position);
-            limits.push((made.limit(rule, true), Place::of("limits").index(at)));
+            limits.push((self.limit(rule, true), Place::of("limits").index(at)));
             match &rule.when {
                 None => everywhere.push(position),
                 Some(when) => {
@@ -144,13 +107,13 @@ impl<'a> Compiler<'a> {
             let first = number(limits.len());
             for (at, rule) in route.limits.iter().enumerate() {
                 names.insert(rule.name.as_str(), number(limits.len()));
-                limits.push((made.limit(rule, false), place.index(at)));
+                limits.push((self.limit(rule, false), place.index(at)));
             }
             matches.push((&route.matching, (first, number(limits.len()))));
         }
         let index = Arc::new(Index {
             everywhere,
-            matches: Matches::new(matches, self.context()),
+            matches: Matches::new(matches, self),
             tiers: Tiers::new(document, &names, &self.default_key, problems),
         });
         let policy = self.policy(limits, &index, problems)?;
@@ -219,7 +182,7 @@ impl<'a> Compiler<'a> {
         let document = self.document;
         let list = |matches: &[Match]| {
             let matches = matches.iter().map(|matching| (matching, ()));
-            let index = Matches::new(matches, self.context());
+            let index = Matches::new(matches, self);
             (!index.is_empty()).then_some(move |head: &RequestHead<'_>| index.has(head))
         };
         if let Some(allowed) = list(&document.allow) {

@@ -9,65 +9,68 @@ use tower_quota::when::{self, Condition};
 use super::key_patterns::KeyPatterns;
 use super::key_source::KeySource;
 use crate::code_parts::CodeParts;
-use crate::document::{Many, Match, PathMatch};
+use crate::document::{Document, Many, Match, PathMatch};
 use crate::text::KeyPattern;
 
-#[derive(Clone, Copy)]
+/// A document, its parts from code, and what its limits share.
 pub(crate) struct Context<'a> {
+    pub(crate) document: &'a Document,
     pub(crate) code: &'a CodeParts,
-    pub(crate) client_ip: &'a Arc<ClientIp>,
-    pub(crate) default_key: &'a Arc<KeySource>,
+    pub(crate) client_ip: Arc<ClientIp>,
+    pub(crate) default_key: Arc<KeySource>,
 }
 
-pub(crate) fn condition(matching: &Match, context: Context<'_>) -> Box<dyn Condition> {
-    let mut all: Vec<Box<dyn Condition>> = Vec::new();
-    if let Some(methods) = &matching.method {
-        let methods = methods.0.iter().map(|method| method.as_str().parse().ok());
-        all.push(when::method(methods.flatten()));
-    }
-    all.extend(any_of(&matching.host, |host| when::host(host.as_str())));
-    all.extend(any_of(&matching.path, path_condition));
-    #[cfg(feature = "axum")]
-    all.extend(any_of(&matching.route, |route| when::route(&**route)));
-    for (name, patterns) in &matching.header.0 {
-        let source = Arc::new(header_source(name.as_str()));
-        all.push(matches_any(source, &patterns.0));
-    }
-    if let Some(patterns) = &matching.key {
-        all.push(matches_any(Arc::clone(context.default_key), &patterns.0));
-    }
-    if let Some(networks) = &matching.network {
-        let client_ip = ClientIp::clone(context.client_ip);
-        all.push(when::address_in(client_ip, &networks.0));
-    }
-    all.extend(any_of(&matching.grpc_service, |name| {
-        when::grpc_service(name.as_str())
-    }));
-    all.extend(any_of(&matching.grpc_method, |name| {
-        when::grpc_method(name.as_str())
-    }));
-    if matching.cors_preflight {
-        all.push(when::cors_preflight());
-    }
-    if let Some(names) = &matching.code {
-        let known = &context.code.conditions;
-        let names = names.0.iter();
-        let given: Vec<_> = names
-            .filter_map(|name| known.get(name.as_str()))
-            .cloned()
-            .collect();
-        all.push(Box::new(move |head: &RequestHead<'_>| {
-            given.iter().any(|holds| holds(head))
+impl Context<'_> {
+    pub(crate) fn condition(&self, matching: &Match) -> Box<dyn Condition> {
+        let mut all: Vec<Box<dyn Condition>> = Vec::new();
+        if let Some(methods) = &matching.method {
+            let methods = methods.0.iter().map(|method| method.as_str().parse().ok());
+            all.push(when::method(methods.flatten()));
+        }
+        all.extend(any_of(&matching.host, |host| when::host(host.as_str())));
+        all.extend(any_of(&matching.path, path_condition));
+        #[cfg(feature = "axum")]
+        all.extend(any_of(&matching.route, |route| when::route(&**route)));
+        for (name, patterns) in &matching.header.0 {
+            let source = Arc::new(header_source(name.as_str()));
+            all.push(matches_any(source, &patterns.0));
+        }
+        if let Some(patterns) = &matching.key {
+            all.push(matches_any(Arc::clone(&self.default_key), &patterns.0));
+        }
+        if let Some(networks) = &matching.network {
+            let client_ip = ClientIp::clone(&self.client_ip);
+            all.push(when::address_in(client_ip, &networks.0));
+        }
+        all.extend(any_of(&matching.grpc_service, |name| {
+            when::grpc_service(name.as_str())
         }));
-    }
-    all.extend(any_of(&matching.not, |excluded| condition(excluded, context)).map(when::not));
-    match all.pop() {
-        Some(only) if all.is_empty() => only,
-        last => when::every(all.into_iter().chain(last)),
+        all.extend(any_of(&matching.grpc_method, |name| {
+            when::grpc_method(name.as_str())
+        }));
+        if matching.cors_preflight {
+            all.push(when::cors_preflight());
+        }
+        if let Some(names) = &matching.code {
+            let known = &self.code.conditions;
+            let names = names.0.iter();
+            let given: Vec<_> = names
+                .filter_map(|name| known.get(name.as_str()))
+                .cloned()
+                .collect();
+            all.push(Box::new(move |head: &RequestHead<'_>| {
+                given.iter().any(|holds| holds(head))
+            }));
+        }
+        all.extend(any_of(&matching.not, |excluded| self.condition(excluded)).map(when::not));
+        match all.pop() {
+            Some(only) if all.is_empty() => only,
+            last => when::every(all.into_iter().chain(last)),
+        }
     }
 }
 
-fn any_of<T>(
+pub(crate) fn any_of<T>(
     values: &Option<Many<T>>,
     condition: impl Fn(&T) -> Box<dyn Condition>,
 ) -> Option<Box<dyn Condition>> {
@@ -78,7 +81,7 @@ fn any_of<T>(
 }
 
 pub(crate) fn header_source(name: &str) -> KeySource {
-    let mut source = KeySource::new();
+    let mut source = KeySource::default();
     source.push(Arc::new(key::header(name)), true);
     source
 }

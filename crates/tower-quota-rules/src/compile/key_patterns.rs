@@ -7,7 +7,7 @@ use foldhash::quality::RandomState;
 use crate::text::KeyPattern;
 
 /// Patterns by their literal prefix. A look-up needs a hash for every length of a prefix.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct KeyPatterns {
     patterns: Vec<KeyPattern>,
     /// The positions of the patterns with a prefix.

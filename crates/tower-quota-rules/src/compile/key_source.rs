@@ -6,12 +6,11 @@ use tower_quota::key::KeyExtractor;
 use tower_quota::{Key, Name, RequestHead};
 
 /// The extractors of a key. The first available key counts.
-#[derive(Clone, Debug)]
+#[derive(Default)]
 pub(crate) struct KeySource {
     parts: Vec<KeyPart>,
 }
 
-#[derive(Clone, Debug)]
 struct KeyPart {
     extractor: Arc<dyn KeyExtractor>,
     /// True if the keys are texts, so that patterns can match them. Addresses and combined keys are
@@ -20,10 +19,6 @@ struct KeyPart {
 }
 
 impl KeySource {
-    pub(crate) const fn new() -> Self {
-        Self { parts: Vec::new() }
-    }
-
     pub(crate) fn push(&mut self, extractor: Arc<dyn KeyExtractor>, is_text: bool) {
         self.parts.push(KeyPart { extractor, is_text });
     }

@@ -2,16 +2,10 @@ use std::sync::Arc;
 
 use tower_quota::key::{self, ClientIp, KeyExtractor, Proxies, Source};
 
+use super::conditions::Context;
 use super::key_source::KeySource;
-use crate::code_parts::CodeParts;
 use crate::document::{ClientIpRule, KeyRule};
 use crate::text::KeyText;
-
-#[derive(Clone, Copy)]
-pub(crate) struct Keys<'a> {
-    pub(crate) client_ip: &'a ClientIp,
-    pub(crate) code: &'a CodeParts,
-}
 
 type Extractor = Arc<dyn KeyExtractor>;
 
@@ -40,7 +34,7 @@ fn with_prefixes(mut client_ip: ClientIp, v4: Option<u8>, v6: Option<u8>) -> Cli
     }
 }
 
-impl Keys<'_> {
+impl Context<'_> {
     pub(crate) fn extractor(&self, rule: &KeyRule) -> Extractor {
         let parts = |keys: &[KeyRule]| -> Vec<Extractor> {
             keys.iter().map(|key| self.extractor(key)).collect()
@@ -56,7 +50,7 @@ impl Keys<'_> {
     }
 
     pub(crate) fn source(&self, rule: &KeyRule) -> KeySource {
-        let mut source = KeySource::new();
+        let mut source = KeySource::default();
         self.add_to(&mut source, rule);
         source
     }
@@ -75,7 +69,7 @@ impl Keys<'_> {
         match text {
             KeyText::None => Arc::new(key::everyone()),
             KeyText::ClientIp { v4, v6 } => {
-                Arc::new(with_prefixes(self.client_ip.clone(), *v4, *v6))
+                Arc::new(with_prefixes(ClientIp::clone(&self.client_ip), *v4, *v6))
             }
             KeyText::Value(key) => Arc::new(key.clone()),
             KeyText::Code(name) => match self.code.keys.get(name.as_str()) {

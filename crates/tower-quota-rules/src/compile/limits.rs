@@ -3,40 +3,33 @@ use std::sync::Arc;
 use tower_quota::settle::{
     Settle, body_bytes, by_handler, cost_header, only_failures, only_successes,
 };
-use tower_quota::when::{self, Condition};
 use tower_quota::{Limit, Penalty, Quota, cost};
 
-use super::conditions::{Context, condition};
-use super::keys::Keys;
-use crate::document::{Defaults, LimitRule, Many, Match};
+use super::conditions::{Context, any_of};
+use crate::document::LimitRule;
 use crate::text::{AbandonedText, CostText, SettleText};
 
-#[derive(Clone, Copy)]
-pub(crate) struct Limits<'a> {
-    pub(crate) defaults: &'a Defaults,
-    pub(crate) keys: Keys<'a>,
-    pub(crate) context: Context<'a>,
-}
-
-impl Limits<'_> {
+impl Context<'_> {
     /// Creates a limit. Omits `when` if an index finds the limit by it.
     pub(crate) fn limit(&self, rule: &LimitRule, is_found_by_when: bool) -> Limit {
-        let key = rule.key.as_ref().unwrap_or(self.defaults.key());
+        let defaults = &self.document.defaults;
+        let key = rule.key.as_ref().unwrap_or(defaults.key());
         let mut limit = Limit::new(&rule.name, Quota::from(rule.quota));
-        limit = limit.by(self.keys.extractor(key));
+        limit = limit.by(self.extractor(key));
         if let Some(cost) = &rule.cost {
             limit = self.with_cost(limit, cost);
         }
         if let Some(unit) = &rule.unit {
             limit = limit.unit(unit);
         }
-        if let Some(matches) = rule.when.as_ref().filter(|_| !is_found_by_when) {
-            limit = limit.when(self.any(matches));
+        let any = |matches| any_of(matches, |matching| self.condition(matching));
+        if !is_found_by_when && let Some(when) = any(&rule.when) {
+            limit = limit.when(when);
         }
-        if let Some(matches) = &rule.unless {
-            limit = limit.unless(self.any(matches));
+        if let Some(unless) = any(&rule.unless) {
+            limit = limit.unless(unless);
         }
-        if let Some(missing) = rule.missing.or(self.defaults.missing) {
+        if let Some(missing) = rule.missing.or(defaults.missing) {
             limit = limit.when_missing(missing.into());
         }
         if let Some(longest) = rule.max_wait {
@@ -75,11 +68,6 @@ impl Limits<'_> {
         }
     }
 
-    fn any(&self, matches: &Many<Match>) -> Box<dyn Condition> {
-        let matches = matches.0.iter();
-        when::any(matches.map(|matching| condition(matching, self.context)))
-    }
-
     fn with_cost(&self, limit: Limit, text: &CostText) -> Limit {
         match text {
             CostText::Constant(units) => limit.cost(*units),
@@ -89,7 +77,7 @@ impl Limits<'_> {
             CostText::BodySize { unit, default } => {
                 limit.cost_with(cost::body_size(*unit, *default))
             }
-            CostText::Code(name) => match self.context.code.costs.get(name.as_str()) {
+            CostText::Code(name) => match self.code.costs.get(name.as_str()) {
                 Some(given) => {
                     let given = Arc::clone(given);
                     limit.cost_with(move |head| given(head))
@@ -109,7 +97,7 @@ impl Limits<'_> {
             SettleText::BodyBytes { unit, cut: true } => {
                 limit.settle(body_bytes(*unit).cut_when_spent())
             }
-            SettleText::Code(name) => match self.context.code.rules.get(name.as_str()) {
+            SettleText::Code(name) => match self.code.rules.get(name.as_str()) {
                 Some(given) => limit.settle(Arc::clone(given)),
                 None => limit,
             },

@@ -4,7 +4,6 @@
 //! host, the prefix of a key, or a network. The features of a request lead to candidates, and
 //! conditions decide. A match with several features is listed under its rarest feature.
 
-use core::fmt;
 use core::hash::BuildHasher;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use tower_quota::RequestHead;
 use tower_quota::key::{self, ClientIp};
 use tower_quota::when::Condition;
 
-use super::conditions::{Context, condition, header_source};
+use super::conditions::{Context, header_source};
 use super::key_source::KeySource;
 use super::literals::{segments_of_pattern, segments_of_regex};
 use crate::document::{Many, Match, PathMatch};
@@ -69,19 +68,19 @@ struct Source {
 impl<T> Matches<T> {
     pub(crate) fn new<'m>(
         matches: impl IntoIterator<Item = (&'m Match, T)>,
-        context: Context<'_>,
+        context: &Context<'_>,
     ) -> Self {
         let mut index = Self {
             entries: Vec::new(),
             always: Vec::new(),
             listed: HashMap::default(),
             features: Features::default(),
-            client_ip: Arc::clone(context.client_ip),
+            client_ip: Arc::clone(&context.client_ip),
         };
         let mut shared: HashMap<u64, usize, RandomState> = HashMap::default();
         let mut all = Vec::new();
         for (matching, value) in matches {
-            let holds = condition(matching, context);
+            let holds = context.condition(matching);
             index.entries.push(Entry { value, holds });
             let fields = index.features.of(matching, context);
             for feature in fields.iter().flatten().flatten() {
@@ -242,7 +241,7 @@ impl Features {
         &mut self,
         header: Option<&str>,
         pattern: &KeyPattern,
-        context: Context<'_>,
+        context: &Context<'_>,
     ) -> Vec<u64> {
         let (prefix, _) = pattern.literal_prefix();
         if prefix.is_empty() {
@@ -253,7 +252,7 @@ impl Features {
             Some(at) => at,
             None => {
                 let key = match header {
-                    None => Arc::clone(context.default_key),
+                    None => Arc::clone(&context.default_key),
                     Some(name) => Arc::new(header_source(name)),
                 };
                 self.sources.push(Source {
@@ -268,7 +267,7 @@ impl Features {
         vec![self.hash(&Feature::Text(at, &prefix))]
     }
 
-    fn of(&mut self, matching: &Match, context: Context<'_>) -> Vec<Vec<Vec<u64>>> {
+    fn of(&mut self, matching: &Match, context: &Context<'_>) -> Vec<Vec<Vec<u64>>> {
         let mut fields = Vec::new();
         fields.extend(each(&matching.path, |path| self.of_path(path)));
         fields.extend(each(&matching.route, |route| {
@@ -304,10 +303,4 @@ fn each<V>(
     features: impl FnMut(&V) -> Vec<u64>,
 ) -> Option<Vec<Vec<u64>>> {
     Some(values.as_ref()?.0.iter().map(features).collect())
-}
-
-impl<T> fmt::Debug for Matches<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Matches({})", self.entries.len())
-    }
 }

@@ -18,7 +18,6 @@ use super::key_source::KeySource;
 use crate::document::{Document, Grants};
 use crate::problem::{Place, Problem, Problems};
 
-#[derive(Debug)]
 pub(crate) struct Tiers {
     default_key: Arc<KeySource>,
     /// The tiers, with the quotas of extended tiers.
@@ -31,7 +30,7 @@ pub(crate) struct Tiers {
     overrides: Overrides,
 }
 
-#[derive(Debug, Default, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 struct Grant {
     tier: Option<usize>,
     quotas: Quotas,
@@ -40,7 +39,7 @@ struct Grant {
 /// Quotas sorted by the position of their limit. An absent quota is unlimited.
 type Quotas = Box<[(u32, Option<Quota>)]>;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Granted<'a> {
     pub(crate) tier: Option<Name>,
     own: &'a [(u32, Option<Quota>)],

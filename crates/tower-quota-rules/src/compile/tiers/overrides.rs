@@ -1,6 +1,5 @@
 //! Overrides by key. Equal overrides share memory.
 
-use core::fmt;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -40,11 +39,5 @@ impl Overrides {
 
     pub(super) fn find(&self, part: Option<usize>, key: &[u8]) -> Option<&Grant> {
         Some(self.by_part.get(&part)?.get(key)?)
-    }
-}
-
-impl fmt::Debug for Overrides {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Overrides({})", self.shared.len())
     }
 }
