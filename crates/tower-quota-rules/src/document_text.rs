@@ -12,11 +12,13 @@ impl Document {
     /// # Errors
     /// [`Problems`] with all errors of form.
     pub fn parse(text: &str, format: Format) -> Result<Self, Problems> {
-        let (document, reading) = read::read(text, format, crate::Rules::DEFAULT_MAX_BYTES);
-        if reading.problems().is_empty() {
+        let tree = read::tree(text, format, crate::Rules::DEFAULT_MAX_BYTES)?;
+        let mut reading = read::Reading::new(&tree);
+        let document = reading.document();
+        if reading.problems.is_empty() {
             Ok(document)
         } else {
-            Err(reading.problems().clone())
+            Err(reading.problems)
         }
     }
 

@@ -61,23 +61,21 @@ impl Rules {
         parts: &CodeParts,
         max_bytes: usize,
     ) -> Result<Self, Problems> {
-        let (document, reading) = read::read(text, format, max_bytes);
-        let mut problems = reading.problems().clone();
-        if !reading.has_document() {
-            return Err(problems);
-        }
+        let tree = read::tree(text, format, max_bytes)?;
+        let mut reading = read::Reading::new(&tree);
+        let document = reading.document();
         let found = check::check(&document, parts, &reading.known_names());
-        let locate = |problem: &mut Problem| reading.locate(problem);
-        if problems.is_empty() && !found.has_errors() {
-            return Self::compile(document, parts, found, &locate);
+        if reading.problems.is_empty() && !found.has_errors() {
+            return Self::compile(document, parts, found, &|problem| reading.locate(problem));
         }
         for problem in &found {
             let mut problem = problem.clone();
-            if locate(&mut problem) {
-                problems.push(problem);
+            if reading.locate(&mut problem) {
+                reading.problems.push(problem);
             }
         }
-        reading.repeated_limits(&mut problems);
+        reading.repeated_limits();
+        let mut problems = reading.problems;
         problems.count(found.more());
         problems.sort();
         Err(problems)

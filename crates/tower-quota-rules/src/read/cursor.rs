@@ -11,7 +11,7 @@ use super::tree::{Kind, Tree};
 
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'t> {
-    pub(super) tree: &'t Tree,
+    pub(super) tree: &'t Tree<'t>,
     pub(super) left_out: &'t BTreeSet<u32>,
     pub(super) node: u32,
 }

@@ -1,5 +1,5 @@
 use core::hash::Hash;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -8,50 +8,38 @@ use serde::de::value::{MapDeserializer, StrDeserializer};
 use super::cursor::Cursor;
 use super::error::ReadError;
 use super::expressions;
-use super::tree::{At, Kind, Tree};
+use super::reading::Reading;
+use super::tree::Kind;
 use crate::document::{Document, Grants, OverrideRule};
-use crate::problem::{Place, Problem, Problems};
+use crate::problem::Problem;
 
 /// The most readings of a large element, since every error causes another reading.
 const MAX_READS_OF_LARGE: usize = 10;
 
 const LARGE: u32 = 10_000;
 
-pub(super) struct Elements<'t> {
-    pub(super) tree: &'t Tree,
-    pub(super) source: &'t str,
-    pub(super) left_out: BTreeSet<u32>,
-    pub(super) problems: Problems,
-}
-
-impl<'t> Elements<'t> {
-    pub(super) fn document(&mut self) -> Document {
+impl Reading<'_> {
+    /// Reads the document without its unreadable parts.
+    pub(crate) fn document(&mut self) -> Document {
         for (first, second) in self.tree.duplicates() {
-            self.left_out.insert(second);
             let line = if self.problems.is_full() {
                 0
             } else {
-                self.position(first).0
+                self.tree.position(first).0
             };
             let text = self.tree.text(second);
             let message = format!("{text:?} is given twice, first in line {line}");
-            self.report(second, message, Some("remove one".into()));
+            self.leave_out(second, &message, "remove one");
         }
         let mut document = Document::default();
         if !matches!(self.tree.kind(0), Kind::Map | Kind::Null) {
-            let help = "begin with a field, such as \"limits\"";
-            self.report(
-                0,
-                "a document is a map of fields, and this is none".into(),
-                Some(help.into()),
-            );
-            self.left_out.insert(0);
+            let message = "a document is a map of fields, and this is none";
+            self.leave_out(0, message, "begin with a field, such as \"limits\"");
             return document;
         }
         // Compiling expressions takes more time and memory than reading them.
         if let Some((message, help)) = expressions::excess(self.tree) {
-            self.report(0, message, Some(help.into()));
-            self.left_out.insert(0);
+            self.leave_out(0, &message, help);
             return document;
         }
         let entries: Vec<(u32, u32)> = self.tree.entries(0).collect();
@@ -70,8 +58,8 @@ impl<'t> Elements<'t> {
                 "assign" => document.assign = self.list(value),
                 "overrides" => {
                     let mut known = HashSet::new();
-                    document.overrides = self.map(value, |elements, node| {
-                        Some(shared(&mut known, elements.element(node)?))
+                    document.overrides = self.map(value, |reading, node| {
+                        Some(shared(&mut known, reading.element(node)?))
                     });
                 }
                 "routes" => document.routes = self.list(value),
@@ -95,12 +83,7 @@ impl<'t> Elements<'t> {
 
     fn list<T: for<'de> Deserialize<'de>>(&mut self, list: u32) -> Vec<T> {
         if !matches!(self.tree.kind(list), Kind::List | Kind::Null) {
-            self.report(
-                list,
-                "this is not a list".into(),
-                Some("write its elements in a list".into()),
-            );
-            self.left_out.insert(list);
+            self.leave_out(list, "this is not a list", "write its elements in a list");
         }
         let elements: Vec<u32> = self.tree.elements(list).collect();
         elements
@@ -118,12 +101,7 @@ impl<'t> Elements<'t> {
         K: for<'de> Deserialize<'de> + Hash + Eq,
     {
         if !matches!(self.tree.kind(map), Kind::Map | Kind::Null) {
-            self.report(
-                map,
-                "this is not a map".into(),
-                Some("write names and values".into()),
-            );
-            self.left_out.insert(map);
+            self.leave_out(map, "this is not a map", "write names and values");
         }
         let tree = self.tree;
         let mut read = IndexMap::with_capacity(tree.entries(map).count());
@@ -174,7 +152,7 @@ impl<'t> Elements<'t> {
     }
 
     fn found(&mut self, error: ReadError, element: u32) -> u32 {
-        let wrong = error.at(element).into_inner();
+        let wrong = *error.at(element).0;
         let node = wrong.node.unwrap_or(element);
         // A missing part may be a left out part, so it is no further error.
         let in_it = node + 1..self.tree.end(node);
@@ -185,21 +163,22 @@ impl<'t> Elements<'t> {
         node
     }
 
+    fn leave_out(&mut self, node: u32, message: &str, help: &str) {
+        self.report(node, message.into(), Some(help.into()));
+        self.left_out.insert(node);
+    }
+
     fn report(&mut self, node: u32, message: String, help: Option<String>) {
         if self.problems.is_full() {
             // Finding the place takes time that grows with the text.
             return self.problems.count(1);
         }
-        let mut problem = Problem::error(self.tree.place(node), "").in_line(self.position(node));
-        (problem.message, problem.help) = (message, help);
-        self.problems.push(problem);
-    }
-
-    fn position(&self, node: u32) -> (u32, u32) {
-        self.tree
-            .node(node)
-            .map_or(At::Line(1, 1), |node| node.at)
-            .line_and_column(self.source)
+        let problem = Problem::error(self.tree.place(node), "");
+        self.problems.push(Problem {
+            message,
+            help,
+            ..problem.in_line(self.tree.position(node))
+        });
     }
 }
 
@@ -211,11 +190,4 @@ fn shared(known: &mut HashSet<Grants>, mut single: OverrideRule) -> OverrideRule
         }
     }
     single
-}
-
-pub(super) fn too_long(length: usize, most: usize) -> Problem {
-    let text = format_args!(
-        "the document has {length} bytes, and at most {most} are read: split it, or allow more in code"
-    );
-    Problem::error(Place::default(), text)
 }

@@ -6,7 +6,7 @@ use crate::problem::nearest;
 
 /// The error of a node, boxed for small results.
 #[derive(Debug)]
-pub(super) struct ReadError(Box<Wrong>);
+pub(super) struct ReadError(pub(super) Box<Wrong>);
 
 #[derive(Debug)]
 pub(super) struct Wrong {
@@ -27,10 +27,6 @@ impl ReadError {
     pub(super) fn at(mut self, node: u32) -> Self {
         self.0.node.get_or_insert(node);
         self
-    }
-
-    pub(super) fn into_inner(self) -> Wrong {
-        *self.0
     }
 
     pub(super) fn number(text: &str, most: u64) -> Self {

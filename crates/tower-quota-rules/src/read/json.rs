@@ -1,21 +1,20 @@
 use serde::de::IgnoredAny;
 
-use super::tree::{At, Exceeded, Kind, Tree, small};
+use super::tree::{At, Kind, Tree, small};
 use crate::problem::{Place, Problem};
 
 /// Reads JSON (RFC 8259).
 ///
 /// `serde_json` checks the grammar without positions, so a scan of the valid text finds the values.
-pub(super) fn read(text: &str) -> Result<Tree, Problem> {
+pub(super) fn read(text: &str) -> Result<Tree<'_>, Problem> {
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
-    let bounded = |bound: Exceeded| bound.problem(text);
-    let mut tree = Tree::default();
+    let mut tree = Tree::new(text);
     let mut at = 0;
     while let Some(byte) = text.as_bytes().get(at) {
         let place = At::Offset(small(at));
         match byte {
-            b'{' => tree.open(Kind::Map, place).map_err(bounded)?,
-            b'[' => tree.open(Kind::List, place).map_err(bounded)?,
+            b'{' => tree.open(Kind::Map, place)?,
+            b'[' => tree.open(Kind::List, place)?,
             b'}' | b']' => tree.close(),
             b'"' => {
                 let length = string_length(&text[at..]);
@@ -23,11 +22,9 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
                 if quoted.contains('\\') {
                     let unescaped: String =
                         serde_json::from_str(quoted).map_err(|error| invalid(&error))?;
-                    tree.scalar(Kind::Text, place, &unescaped)
-                        .map_err(bounded)?;
+                    tree.scalar(Kind::Text, place, &unescaped)?;
                 } else {
-                    tree.scalar(Kind::Text, place, &quoted[1..length - 1])
-                        .map_err(bounded)?;
+                    tree.scalar(Kind::Text, place, &quoted[1..length - 1])?;
                 }
                 at += length;
                 continue;
@@ -42,7 +39,7 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
                     b't' | b'f' => Kind::Bool,
                     _ => Kind::Number,
                 };
-                tree.scalar(kind, place, &rest[..length]).map_err(bounded)?;
+                tree.scalar(kind, place, &rest[..length])?;
                 at += length;
                 continue;
             }

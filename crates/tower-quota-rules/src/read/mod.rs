@@ -21,4 +21,4 @@ mod reading;
 mod tree;
 mod yaml;
 
-pub(crate) use self::reading::read;
+pub(crate) use self::reading::{Reading, tree};

@@ -10,8 +10,8 @@ const MAX_NODES: usize = 32_000_000;
 const MAX_DUPLICATES: usize = 1_001;
 
 /// The nodes of a text in a list, parents before children. A map alternates keys and values.
-#[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(crate) struct Tree<'s> {
+    source: &'s str,
     nodes: Vec<Node>,
     /// The texts of all scalars.
     texts: String,
@@ -21,9 +21,9 @@ pub(super) struct Tree {
 
 /// A node. Its number is its position in the tree.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
-    pub(super) kind: Kind,
-    pub(super) at: At,
+struct Node {
+    kind: Kind,
+    at: At,
     /// The number of the first node after its children.
     end: u32,
     /// The start of its text.
@@ -38,18 +38,6 @@ pub(super) enum At {
     Line(u32, u32),
     /// Bytes from the start.
     Offset(u32),
-}
-
-#[derive(Debug)]
-pub(super) struct Exceeded {
-    at: At,
-    text: &'static str,
-}
-
-impl Exceeded {
-    pub(super) fn problem(&self, source: &str) -> Problem {
-        Problem::error(Place::default(), self.text).in_line(self.at.line_and_column(source))
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,21 +62,28 @@ impl Kind {
     }
 }
 
-impl Tree {
+impl<'s> Tree<'s> {
+    pub(super) const fn new(source: &'s str) -> Self {
+        Self {
+            source,
+            nodes: Vec::new(),
+            texts: String::new(),
+            open: Vec::new(),
+        }
+    }
+
     // Building.
 
-    pub(super) fn scalar(&mut self, kind: Kind, at: At, text: &str) -> Result<(), Exceeded> {
+    pub(super) fn scalar(&mut self, kind: Kind, at: At, text: &str) -> Result<(), Problem> {
         let start = small(self.texts.len());
         self.texts.push_str(text);
         self.add(kind, at, start, small(text.len()))
     }
 
-    pub(super) fn open(&mut self, kind: Kind, at: At) -> Result<(), Exceeded> {
+    pub(super) fn open(&mut self, kind: Kind, at: At) -> Result<(), Problem> {
         if self.open.len() >= MAX_NESTING {
-            return Err(Exceeded {
-                at,
-                text: "the document is nested deeper than 32 levels: write it flatter",
-            });
+            let text = "the document is nested deeper than 32 levels: write it flatter";
+            return Err(self.exceeded(at, text));
         }
         self.open.push(small(self.nodes.len()));
         self.add(kind, at, 0, 0)
@@ -105,12 +100,10 @@ impl Tree {
         }
     }
 
-    fn add(&mut self, kind: Kind, at: At, start: u32, length: u32) -> Result<(), Exceeded> {
+    fn add(&mut self, kind: Kind, at: At, start: u32, length: u32) -> Result<(), Problem> {
         if self.nodes.len() >= MAX_NODES {
-            return Err(Exceeded {
-                at,
-                text: "the document has more than 32 million values: split it",
-            });
+            let text = "the document has more than 32 million values: split it";
+            return Err(self.exceeded(at, text));
         }
         let end = small(self.nodes.len() + 1);
         self.nodes.push(Node {
@@ -123,9 +116,13 @@ impl Tree {
         Ok(())
     }
 
+    fn exceeded(&self, at: At, text: &str) -> Problem {
+        Problem::error(Place::default(), text).in_line(self.line_and_column(at))
+    }
+
     // Reading.
 
-    pub(super) fn node(&self, number: u32) -> Option<&Node> {
+    fn node(&self, number: u32) -> Option<&Node> {
         self.nodes.get(number as usize)
     }
 
@@ -250,14 +247,17 @@ impl Tree {
         }
         steps.into_iter().collect()
     }
-}
 
-impl At {
-    pub(super) fn line_and_column(self, source: &str) -> (u32, u32) {
-        match self {
-            Self::Line(line, column) => (line, column),
-            Self::Offset(offset) => {
-                let before = source.get(..offset as usize).unwrap_or(source);
+    pub(super) fn position(&self, number: u32) -> (u32, u32) {
+        let node = self.node(number);
+        node.map_or((1, 1), |node| self.line_and_column(node.at))
+    }
+
+    fn line_and_column(&self, at: At) -> (u32, u32) {
+        match at {
+            At::Line(line, column) => (line, column),
+            At::Offset(offset) => {
+                let before = self.source.get(..offset as usize).unwrap_or(self.source);
                 let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
                 let start = before.rfind('\n').map_or(0, |newline| newline + 1);
                 (small(line), small(before[start..].chars().count() + 1))
@@ -266,7 +266,6 @@ impl At {
     }
 }
 
-/// Texts are shorter than 4 GB, so 32 bits are enough.
 pub(super) fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,15 +1,14 @@
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError};
 
-use super::tree::{At, Exceeded, Kind, Tree, small};
+use super::tree::{At, Kind, Tree, small};
 use crate::problem::{Place, Problem};
 
 /// Reads a single document of YAML 1.2, without anchors, aliases and tags.
 ///
 /// Aliases would let a short text expand to a long document.
-pub(super) fn read(text: &str) -> Result<Tree, Problem> {
+pub(super) fn read(text: &str) -> Result<Tree<'_>, Problem> {
     let mut reader = YamlReader {
-        text,
-        tree: Tree::default(),
+        tree: Tree::new(text),
         documents: 0,
     };
     for event in Parser::new_from_str(text) {
@@ -20,22 +19,19 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
 }
 
 struct YamlReader<'s> {
-    text: &'s str,
-    tree: Tree,
+    tree: Tree<'s>,
     documents: usize,
 }
 
 impl YamlReader<'_> {
     fn add(&mut self, event: Event<'_>, start: Marker) -> Result<(), Problem> {
-        let at = place(start);
-        let bounded = |bound: Exceeded| bound.problem(self.text);
+        let (line, column) = place(start);
+        let at = At::Line(line, column);
+        let refused = |text: &str| Err(refused((line, column), text));
         let anchored = |anchor: usize, has_tag: bool| match (anchor, has_tag) {
             (0, false) => Ok(()),
-            (0, true) => Err(refused(at, format_args!("tags are not read: remove it"))),
-            _ => Err(refused(
-                at,
-                format_args!("anchors are not read: write the value where it is used"),
-            )),
+            (0, true) => refused("tags are not read: remove it"),
+            _ => refused("anchors are not read: write the value where it is used"),
         };
         match event {
             Event::Scalar(value, style, anchor, tag) => {
@@ -45,30 +41,24 @@ impl YamlReader<'_> {
                 } else {
                     Kind::Text
                 };
-                self.tree.scalar(kind, at, &value).map_err(bounded)?;
+                self.tree.scalar(kind, at, &value)?;
             }
             Event::SequenceStart(anchor, tag) => {
                 anchored(anchor, tag.is_some())?;
-                self.tree.open(Kind::List, at).map_err(bounded)?;
+                self.tree.open(Kind::List, at)?;
             }
             Event::MappingStart(anchor, tag) => {
                 anchored(anchor, tag.is_some())?;
-                self.tree.open(Kind::Map, at).map_err(bounded)?;
+                self.tree.open(Kind::Map, at)?;
             }
             Event::SequenceEnd | Event::MappingEnd => self.tree.close(),
-            Event::Alias(_) => {
-                return Err(refused(
-                    at,
-                    format_args!("aliases are not read: write the value out"),
-                ));
-            }
+            Event::Alias(_) => return refused("aliases are not read: write the value out"),
             Event::DocumentStart(_) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    let text = format_args!(
-                        "the file holds a second document: remove it, or keep it in a file of its own"
+                    return refused(
+                        "the file holds a second document: remove it, or keep it in a file of its own",
                     );
-                    return Err(refused(at, text));
                 }
             }
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
@@ -85,15 +75,14 @@ fn invalid(error: &ScanError) -> Problem {
     refused(place(*error.marker()), text)
 }
 
-fn place(marker: Marker) -> At {
-    At::Line(small(marker.line()), small(marker.col() + 1))
+fn place(marker: Marker) -> (u32, u32) {
+    (small(marker.line().max(1)), small(marker.col() + 1))
 }
 
 fn reason(info: &str) -> String {
     info.trim_end_matches('.').replace(": ", ", ")
 }
 
-fn refused(at: At, text: core::fmt::Arguments<'_>) -> Problem {
-    let (line, column) = at.line_and_column("");
-    Problem::error(Place::default(), text).in_line((line.max(1), column))
+fn refused(place: (u32, u32), text: impl core::fmt::Display) -> Problem {
+    Problem::error(Place::default(), text).in_line(place)
 }
