@@ -20,6 +20,7 @@ mod announce;
 
 use core::fmt;
 use core::time::Duration;
+use std::collections::HashMap;
 
 use redis::{AsyncCommands as _, FromRedisValue, RedisResult, Script, ScriptInvocation, Value};
 use tokio::sync::watch;
@@ -131,51 +132,39 @@ impl RedisRules {
             .map_err(|error| RuleStoreError::unavailable(self.name(), error))
     }
 
-    async fn run(&self, invocation: &ScriptInvocation<'_>) -> Result<Answer, RuleStoreError> {
-        let parts: Vec<Value> = self
+    /// Runs the script. Returns `None` if the state stays the same.
+    async fn run<T: FromRedisValue>(
+        &self,
+        invocation: &ScriptInvocation<'_>,
+    ) -> Result<Option<T>, RuleStoreError> {
+        let (word, value): (String, Value) = self
             .call(async |mut redis| invocation.invoke_async(&mut redis).await)
             .await?;
-        let mut parts = parts.into_iter();
-        let word: String = self.read(parts.next())?;
         match word.as_str() {
-            "ok" => Ok(Answer::Done(parts.collect())),
-            "same" => Ok(Answer::Same),
+            "ok" => self.read(value).map(Some),
+            "same" => Ok(None),
             "full" => Err(RuleStoreError::TooManyBlocks),
-            "conflict" => {
-                let newest: String = self.read(parts.next())?;
-                Err(RuleStoreError::Conflict {
-                    current: self.number(&newest)?,
-                })
-            }
-            _ => Err(RuleStoreError::unreadable(
-                self.name(),
-                format_args!("unexpected answer {word:?}"),
-            )),
+            "conflict" => Err(RuleStoreError::Conflict {
+                current: self.read(value)?,
+            }),
+            _ => Err(self.unreadable(format_args!("unexpected answer {word:?}"))),
         }
     }
 
-    fn read<T: FromRedisValue>(&self, value: Option<Value>) -> Result<T, RuleStoreError> {
-        T::from_redis_value(value.unwrap_or(Value::Nil))
-            .map_err(|error| RuleStoreError::unreadable(self.name(), error))
+    fn unreadable(&self, reason: impl fmt::Display) -> RuleStoreError {
+        RuleStoreError::unreadable(self.name(), reason)
     }
 
-    fn number(&self, text: &str) -> Result<Option<u64>, RuleStoreError> {
-        let wrong = |error| {
-            RuleStoreError::unreadable(self.name(), format_args!("{text:?} is no number: {error}"))
-        };
-        if text.is_empty() {
-            Ok(None)
-        } else {
-            text.parse().map(Some).map_err(wrong)
-        }
+    fn read<T: FromRedisValue>(&self, value: Value) -> Result<T, RuleStoreError> {
+        T::from_redis_value(value).map_err(|error| self.unreadable(error))
     }
 
     fn json<T: serde::de::DeserializeOwned>(&self, text: &str) -> Result<T, RuleStoreError> {
-        serde_json::from_str(text).map_err(|error| RuleStoreError::unreadable(self.name(), error))
+        serde_json::from_str(text).map_err(|error| self.unreadable(error))
     }
 
     fn to_json(&self, value: &impl serde::Serialize) -> Result<String, RuleStoreError> {
-        serde_json::to_string(value).map_err(|error| RuleStoreError::unreadable(self.name(), error))
+        serde_json::to_string(value).map_err(|error| self.unreadable(error))
     }
 
     fn add_block(
@@ -190,13 +179,13 @@ impl RedisRules {
         Ok(())
     }
 
-    fn before(&self, parts: &[Value]) -> Result<Option<Block>, RuleStoreError> {
-        let text: String = self.read(parts.first().cloned())?;
-        if text.is_empty() {
-            Ok(None)
-        } else {
-            self.json(&text).map(Some)
-        }
+    /// Runs a change of a block. Returns the block before the change.
+    async fn change_block(
+        &self,
+        change: &ScriptInvocation<'_>,
+    ) -> Result<Option<Block>, RuleStoreError> {
+        let before: Option<Option<String>> = self.run(change).await?;
+        before.flatten().map(|text| self.json(&text)).transpose()
     }
 
     /// Reads the state with the first block changes after a revision, and whether there are more.
@@ -208,25 +197,19 @@ impl RedisRules {
         let known = known.map(|known| known.to_string()).unwrap_or_default();
         let mut call = self.operation("state");
         call.arg(known).arg(u8::from(is_next)).arg(PAGE);
-        let Answer::Done(parts) = self.run(&call).await? else {
+        let Some((numbers, is_complete, has_more, ids, stored)) = self.run::<Page>(&call).await?
+        else {
             return Ok(None);
         };
-        let (numbers, is_complete, has_more, ids, stored): (
-            [String; 4],
-            bool,
-            bool,
-            Vec<String>,
-            Vec<Option<String>>,
-        ) = self.read(Some(Value::Array(parts)))?;
-        let [revision, began, current, shadow] = numbers;
+        let (revision, began, current, shadow) = numbers;
         // Skip blocks from a later version of the program.
         let block = |text: Option<String>| text.and_then(|text| self.json::<Block>(&text).ok());
         let changed = ids.into_iter().zip(stored.into_iter().map(block));
         let state = StoreState {
-            revision: self.number(&revision)?.unwrap_or_default(),
-            began: self.number(&began)?.unwrap_or_default(),
-            current: self.number(&current)?,
-            shadow: self.number(&shadow)?,
+            revision,
+            began,
+            current,
+            shadow,
             blocks: BlockChanges {
                 is_complete,
                 changed: changed.collect(),
@@ -237,27 +220,20 @@ impl RedisRules {
     }
 
     async fn end_shadow(&self, operation: &str, shadow: u64) -> Result<(), RuleStoreError> {
-        self.run(self.operation(operation).arg(shadow))
-            .await
-            .map(drop)
+        let mut end = self.operation(operation);
+        self.run::<()>(end.arg(shadow)).await.map(drop)
     }
 }
 
-enum Answer {
-    /// The returned values.
-    Done(Vec<Value>),
-    /// The state is unchanged.
-    Same,
-}
-
-impl Answer {
-    fn parts(self) -> Vec<Value> {
-        match self {
-            Self::Done(parts) => parts,
-            Self::Same => Vec::new(),
-        }
-    }
-}
+/// The numbers of the state, whether the page has all blocks, whether another page follows, and the
+/// ids of changed blocks with the blocks that are left.
+type Page = (
+    (u64, u64, Option<u64>, Option<u64>),
+    bool,
+    bool,
+    Vec<String>,
+    Vec<Option<String>>,
+);
 
 pub(crate) fn check_name(name: &str) -> Result<(), RuleStoreError> {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -372,7 +348,8 @@ impl RuleStore for RedisRules {
             put.arg(KEPT_VERSIONS)
                 .arg(self.to_json(&info_of(&version))?)
                 .arg(&version.text);
-            let number: u64 = self.read(self.run(&put).await?.parts().into_iter().next())?;
+            let number: Option<u64> = self.run(&put).await?;
+            let number = number.ok_or_else(|| self.unreadable("a version has no number"))?;
             Ok(Version { number, ..version })
         })
     }
@@ -392,7 +369,7 @@ impl RuleStore for RedisRules {
                 .arg(version.number)
                 .arg(self.to_json(&info_of(version))?)
                 .arg(&version.text);
-            Ok(matches!(self.run(&restore).await?, Answer::Done(_)))
+            Ok(self.run::<()>(&restore).await?.is_some())
         })
     }
 
@@ -403,7 +380,7 @@ impl RuleStore for RedisRules {
                 for block in page {
                     self.add_block(&mut restore, block)?;
                 }
-                self.run(&restore).await?;
+                self.run::<()>(&restore).await?;
             }
             Ok(())
         })
@@ -416,7 +393,7 @@ impl RuleStore for RedisRules {
             put.arg(Time::now().unix_millis())
                 .arg(MOST_BLOCKS)
                 .arg(MOST_PENALTY_BLOCKS);
-            self.before(&self.run(&put).await?.parts())
+            self.change_block(&put).await
         })
     }
 
@@ -424,7 +401,7 @@ impl RuleStore for RedisRules {
         Box::pin(async move {
             let mut remove = self.operation("remove_block");
             remove.arg(id).arg(MOST_BLOCKS);
-            self.before(&self.run(&remove).await?.parts())
+            self.change_block(&remove).await
         })
     }
 
@@ -464,21 +441,21 @@ impl RuleStore for RedisRules {
                 .arg(instance)
                 .arg(self.to_json(&report)?);
             put.arg(KEPT_REPORTS).arg(Self::REPORTS_KEPT.as_secs());
-            self.run(&put).await.map(drop)
+            self.run::<()>(&put).await.map(drop)
         })
     }
 
     fn reports(&self, shadow: u64) -> Reply<'_, Vec<ShadowReport>> {
         Box::pin(async move {
-            let parts = self
-                .run(self.operation("reports").arg(shadow))
-                .await?
-                .parts();
-            let stored: Vec<String> = parts
-                .into_iter()
-                .map(|part| self.read(Some(part)))
-                .collect::<Result<_, _>>()?;
-            stored.iter().map(|report| self.json(report)).collect()
+            let key = &self.keys.script[5];
+            let mut stored: HashMap<String, String> = self
+                .call(async |mut redis| redis.hgetall(key).await)
+                .await?;
+            // One field is the number of the shadow document.
+            if stored.remove("shadow") != Some(shadow.to_string()) {
+                return Ok(Vec::new());
+            }
+            stored.values().map(|report| self.json(report)).collect()
         })
     }
 

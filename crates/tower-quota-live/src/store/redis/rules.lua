@@ -1,5 +1,5 @@
 -- One change of the rules, or a look at them. All keys share one hash tag.
--- ARGV: the operation, the channel, then what the operation takes.
+-- ARGV: the operation, the channel, then what the operation takes. An answer is a word and a value.
 local state, infos, texts, blocks, ends, reports = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local revisions, penalties = KEYS[7], KEYS[8]
 local operation, channel = ARGV[1], ARGV[2]
@@ -27,7 +27,7 @@ local function newest()
 end
 
 local function conflict()
-  return { 'conflict', newest() or '' }
+  return { 'conflict', newest() }
 end
 
 local function drop_old(latest, kept)
@@ -90,7 +90,7 @@ if operation == 'state' then
   local parts = redis.call('HMGET', state, 'revision', 'began', 'marked_since', 'current', 'shadow')
   local revision = parts[1] or '0'
   if revision == known and not is_next_page then
-    return { 'same' }
+    return { 'same', false }
   end
   local number, marked_since = tonumber(known), tonumber(parts[3] or '0')
   local is_complete = not is_next_page and (not number or number < marked_since or number > tonumber(revision))
@@ -104,8 +104,8 @@ if operation == 'state' then
     revision, has_more = string.format('%.0f', tonumber(found[#found])), 1
   end
   local changed = #ids > 0 and redis.call('HMGET', blocks, unpack(ids)) or {}
-  local numbers = { revision, parts[2] or '0', parts[4] or '', parts[5] or '' }
-  return { 'ok', numbers, is_complete and 1 or 0, has_more, ids, changed }
+  local numbers = { revision, parts[2] or '0', parts[4], parts[5] }
+  return { 'ok', { numbers, is_complete and 1 or 0, has_more, ids, changed } }
 end
 
 if operation == 'put' then
@@ -135,7 +135,7 @@ if operation == 'promote' or operation == 'abandon' then
     redis.call('HSET', state, 'current', shadow)
   end
   publish(next_revision())
-  return { 'ok' }
+  return { 'ok', false }
 end
 
 if operation == 'restore' then
@@ -143,13 +143,13 @@ if operation == 'restore' then
   local current = redis.call('HGET', state, 'current')
   local is_older = current and redis.call('HEXISTS', state, 'restored') == 1 and tonumber(current) < tonumber(number)
   if newest() and not is_older then
-    return { 'same' }
+    return { 'same', false }
   end
   redis.call('HSET', state, 'latest', number, 'current', number, 'restored', '1')
   redis.call('HSET', infos, number, info)
   redis.call('HSET', texts, number, text)
   publish(next_revision())
-  return { 'ok' }
+  return { 'ok', false }
 end
 
 -- A block that was removed since has a mark.
@@ -161,10 +161,10 @@ if operation == 'restore_blocks' then
     end
   end
   if not revision then
-    return { 'same' }
+    return { 'same', false }
   end
   publish(revision)
-  return { 'ok' }
+  return { 'ok', false }
 end
 
 if operation == 'put_block' then
@@ -181,12 +181,12 @@ if operation == 'put_block' then
   if not before and is_full then
     local evicted = redis.call('ZRANGE', penalties, 0, 0)[1]
     if not evicted then
-      return { 'full' }
+      return { 'full', false }
     end
     remove_block(evicted, most)
   end
   publish(add_block(id, until_at, is_of_penalty, block))
-  return { 'ok', before or '' }
+  return { 'ok', before }
 end
 
 if operation == 'remove_block' then
@@ -194,14 +194,14 @@ if operation == 'remove_block' then
   if before then
     publish(remove_block(ARGV[3], tonumber(ARGV[4])))
   end
-  return { 'ok', before or '' }
+  return { 'ok', before }
 end
 
 -- Reports are no change: nothing follows them.
 if operation == 'put_report' then
   local shadow, instance, report, most, seconds = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
   if redis.call('HGET', state, 'shadow') ~= shadow then
-    return { 'same' }
+    return { 'same', false }
   end
   if redis.call('HGET', reports, 'shadow') ~= shadow then
     redis.call('DEL', reports)
@@ -209,24 +209,11 @@ if operation == 'put_report' then
   end
   -- One field is the number of the shadow document.
   if redis.call('HEXISTS', reports, instance) == 0 and redis.call('HLEN', reports) > most then
-    return { 'same' }
+    return { 'same', false }
   end
   redis.call('HSET', reports, instance, report)
   redis.call('EXPIRE', reports, seconds)
-  return { 'ok' }
-end
-
-if operation == 'reports' then
-  local found = { 'ok' }
-  if redis.call('HGET', reports, 'shadow') == ARGV[3] then
-    local all = redis.call('HGETALL', reports)
-    for i = 1, #all, 2 do
-      if all[i] ~= 'shadow' then
-        found[#found + 1] = all[i + 1]
-      end
-    end
-  end
-  return found
+  return { 'ok', false }
 end
 
 return redis.error_reply('unknown operation ' .. operation)
