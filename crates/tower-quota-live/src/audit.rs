@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use super::change::By;
 use super::time::Time;
 
 /// A record of the audit log. Keys appear as hashes, documents as version numbers.
@@ -77,6 +78,24 @@ impl Action {
 }
 
 impl AuditRecord {
+    /// Records a change made now, with the states before and after it.
+    pub(crate) fn new(
+        what: Action,
+        by: By,
+        target: String,
+        [before, after]: [Option<String>; 2],
+    ) -> Self {
+        Self {
+            time: Time::now(),
+            who: by.author,
+            what,
+            target,
+            before,
+            after,
+            comment: by.comment,
+        }
+    }
+
     pub(crate) fn log(&self) {
         tracing::info!(
             target: "tower_quota::audit",

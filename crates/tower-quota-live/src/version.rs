@@ -28,21 +28,14 @@ impl Version {
     /// Creates the version of a new document, now.
     #[must_use]
     pub fn new(number: u64, new: NewVersion) -> Self {
-        let NewVersion {
-            author,
-            comment,
-            format,
-            text,
-            ..
-        } = new;
         Self {
             number,
-            author,
-            comment,
+            author: new.author,
+            comment: new.comment,
             time: Time::now(),
-            format,
-            hash: hash_of(&text),
-            text,
+            format: new.format,
+            hash: hash_of(&new.text),
+            text: new.text,
         }
     }
 
@@ -55,23 +48,13 @@ impl Version {
     /// Returns the version without its text.
     #[must_use]
     pub fn info(&self) -> VersionInfo {
-        let Self {
-            number,
-            author,
-            comment,
-            time,
-            text,
-            hash,
-            ..
-        } = self;
-        let (author, comment, hash) = (author.clone(), comment.clone(), hash.clone());
         VersionInfo {
-            number: *number,
-            author,
-            comment,
-            time: *time,
-            bytes: text.len(),
-            hash,
+            number: self.number,
+            author: self.author.clone(),
+            comment: self.comment.clone(),
+            time: self.time,
+            bytes: self.text.len(),
+            hash: self.hash.clone(),
         }
     }
 }

@@ -157,29 +157,17 @@ impl Block {
         !self.is_of_penalty() || before.is_of_penalty()
     }
 
-    pub(crate) fn record(
-        &self,
-        what: Action,
-        by: By,
-        [before, after]: [Option<&Self>; 2],
-    ) -> AuditRecord {
+    pub(crate) fn record(&self, what: Action, by: By, states: [Option<&Self>; 2]) -> AuditRecord {
         let state = |block: &Self| match &block.kind {
             BlockKind::Override { quota, .. } => format!("{quota} until {}", block.until),
             BlockKind::Credit { units, .. } => format!("{units} more until {}", block.until),
             _ => format!("until {}", block.until),
         };
-        AuditRecord {
-            time: Time::now(),
-            who: by.author,
-            what,
-            target: match self.kind.limit() {
-                Some(limit) => format!("{limit} {}", self.target.id()),
-                None => self.target.to_string(),
-            },
-            before: before.map(state),
-            after: after.map(state),
-            comment: by.comment,
-        }
+        let target = match self.kind.limit() {
+            Some(limit) => format!("{limit} {}", self.target.id()),
+            None => self.target.to_string(),
+        };
+        AuditRecord::new(what, by, target, states.map(|block| block.map(state)))
     }
 
     /// Returns whether the block is in force.

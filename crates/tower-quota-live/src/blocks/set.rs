@@ -103,10 +103,7 @@ impl BlockSet {
     }
 
     pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
-        let digest = key.digest(&self.seed).to_be_bytes();
-        u64::from_be_bytes([
-            digest[0], digest[1], digest[2], digest[3], digest[4], digest[5], digest[6], digest[7],
-        ])
+        u64::try_from(key.digest(&self.seed) >> 64).unwrap_or_default()
     }
 
     pub(crate) fn add_to(self: &Arc<Self>, policy: Policy, keys: BlockKeys) -> Policy {

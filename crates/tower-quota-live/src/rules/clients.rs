@@ -212,21 +212,11 @@ impl LiveRules {
         by: By,
         statuses: [&LimitStatus; 2],
     ) {
-        let [before, after] =
+        let states =
             statuses.map(|status| Some(format!("{} of {} left", status.remaining(), status.limit)));
         let target = format!("{limit} {}", self.shared.blocks.hash_text(key));
-        let (who, comment) = (by.author, by.comment);
-        self.shared
-            .audit(AuditRecord {
-                time: Time::now(),
-                who,
-                what,
-                target,
-                before,
-                after,
-                comment,
-            })
-            .await;
+        let record = AuditRecord::new(what, by, target, states);
+        self.shared.audit(record).await;
     }
 }
 

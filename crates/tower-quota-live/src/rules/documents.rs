@@ -6,7 +6,6 @@ use crate::change::By;
 use crate::error::ChangeError;
 use crate::shadow::{ShadowReport, ShadowTotal};
 use crate::store::{RuleStoreError, StoreState};
-use crate::time::Time;
 use crate::version::{NewVersion, Version, VersionInfo};
 
 impl LiveRules {
@@ -67,15 +66,7 @@ impl LiveRules {
     /// # Errors
     /// [`RuleStoreError::Conflict`] if the shadow document has changed.
     pub async fn promote(&self, shadow: u64, by: impl Into<By>) -> Result<(), ChangeError> {
-        let (live, by) = (self.clone(), by.into());
-        let change = async move {
-            let before = live.stored().await?.current;
-            live.shared.store.promote(shadow).await?;
-            live.shared.refresh().await;
-            live.record(Action::Promote, by, before, Some(shadow)).await;
-            Ok(())
-        };
-        self.to_its_end(change).await?
+        self.end_shadow(Action::Promote, shadow, by.into()).await
     }
 
     /// Removes the shadow document with this number.
@@ -83,13 +74,25 @@ impl LiveRules {
     /// # Errors
     /// See [`promote`](Self::promote).
     pub async fn abandon(&self, shadow: u64, by: impl Into<By>) -> Result<(), ChangeError> {
-        let (live, by) = (self.clone(), by.into());
+        self.end_shadow(Action::Abandon, shadow, by.into()).await
+    }
+
+    async fn end_shadow(&self, what: Action, shadow: u64, by: By) -> Result<(), ChangeError> {
+        let live = self.clone();
         let change = async move {
-            let current = live.stored().await?.current;
-            live.shared.store.abandon(shadow).await?;
+            let (store, current) = (&live.shared.store, live.stored().await?.current);
+            let (before, after) = match what {
+                Action::Promote => {
+                    store.promote(shadow).await?;
+                    (current, Some(shadow))
+                }
+                _ => {
+                    store.abandon(shadow).await?;
+                    (Some(shadow), current)
+                }
+            };
             live.shared.refresh().await;
-            live.record(Action::Abandon, by, Some(shadow), current)
-                .await;
+            live.record(what, by, before, after).await;
             Ok(())
         };
         self.to_its_end(change).await?
@@ -234,16 +237,9 @@ impl LiveRules {
     }
 
     async fn record(&self, what: Action, by: By, before: Option<u64>, after: Option<u64>) {
-        let version = |number: u64| format!("version {number}");
-        let record = AuditRecord {
-            time: Time::now(),
-            who: by.author,
-            what,
-            target: "rules".to_owned(),
-            before: before.map(version),
-            after: after.map(version),
-            comment: by.comment,
-        };
+        let [before, after] =
+            [before, after].map(|number| number.map(|number| format!("version {number}")));
+        let record = AuditRecord::new(what, by, "rules".to_owned(), [before, after]);
         self.shared.audit(record).await;
     }
 }
