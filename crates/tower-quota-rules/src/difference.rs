@@ -63,8 +63,7 @@ impl Document {
             changed
                 .overrides
                 .retain(|key, rule| other.overrides.get(key) != Some(&*rule));
-            // Serializing texts, numbers and names cannot fail.
-            serde_json::to_value(changed).unwrap_or_default()
+            changed.to_value()
         };
         let mut found = Vec::new();
         compare("", &changed(self, new), &changed(new, self), &mut found);

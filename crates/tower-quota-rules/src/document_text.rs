@@ -1,3 +1,5 @@
+use serde_json::Value;
+
 use crate::document::Document;
 use crate::format::Format;
 use crate::problem::Problems;
@@ -25,10 +27,29 @@ impl Document {
     /// Returns the document as text. Reading the text gives the same document.
     #[must_use]
     pub fn to_text(&self, format: Format) -> String {
-        // Serializing maps with text keys cannot fail.
+        let value = self.to_value();
         match format {
-            Format::Yaml => yaml::print(&serde_json::to_value(self).unwrap_or_default()),
-            Format::Json => serde_json::to_string_pretty(self).unwrap_or_default() + "\n",
+            Format::Yaml => yaml::print(&value),
+            Format::Json => format!("{value:#}\n"),
         }
+    }
+
+    /// Returns the document as JSON, without the fields that are not set.
+    pub(crate) fn to_value(&self) -> Value {
+        // Serializing maps with text keys cannot fail.
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        remove_unset(&mut value);
+        value
+    }
+}
+
+fn remove_unset(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !matches!(value, Value::Null | Value::Bool(false)));
+            fields.values_mut().for_each(remove_unset);
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(remove_unset),
+        _ => {}
     }
 }

@@ -46,9 +46,9 @@ pub use self::code_parts::CodeParts;
 pub use self::compile::{Networks, Tier};
 pub use self::difference::{ChangeKind, Difference};
 pub use self::document::{
-    AssignRule, ClientIpRule, Defaults, Document, Expected, Grant, Grants, HeaderMatches, KeyRule,
-    LimitRule, Many, Match, MissingRule, OutcomeText, OverrideRule, PathMatch, PenaltyBlock,
-    PenaltyRule, RouteRule, Sample, SampleRequest, StoreFailureRule, TierRule,
+    AssignRule, ClientIpRule, Defaults, Document, Expected, Grant, Grants, KeyRule, LimitRule,
+    Many, Match, MissingRule, OutcomeText, OverrideRule, PathMatch, PenaltyBlock, PenaltyRule,
+    RouteRule, Sample, SampleRequest, StoreFailureRule, TierRule,
 };
 pub use self::explain::{Explanation, LimitExplanation, TestFailure, TestReport, readable_key};
 pub use self::format::Format;

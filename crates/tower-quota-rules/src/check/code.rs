@@ -42,7 +42,7 @@ impl<'d> Checker<'d> {
                 .iter()
                 .enumerate()
                 .for_each(|(index, key)| self.key(&place.index(index), key)),
-            KeyRule::All(keys) => {
+            KeyRule::All { all: keys } => {
                 keys.iter()
                     .enumerate()
                     .for_each(|(index, key)| self.key(&place.field("all").index(index), key));

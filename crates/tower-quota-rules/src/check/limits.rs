@@ -163,7 +163,7 @@ fn may_be_missing(key: &KeyRule, parts: &CodeParts) -> bool {
             .get(name.as_str())
             .is_some_and(|extractor| is_missing(&**extractor)),
         KeyRule::First(keys) => keys.iter().all(|key| may_be_missing(key, parts)),
-        KeyRule::All(keys) => keys.iter().any(|key| may_be_missing(key, parts)),
+        KeyRule::All { all: keys } => keys.iter().any(|key| may_be_missing(key, parts)),
     }
 }
 

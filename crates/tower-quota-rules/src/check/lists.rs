@@ -70,7 +70,7 @@ impl<'d> Checker<'d> {
     fn pattern_of_keys(&mut self, place: &Place, matching: &Match) {
         let has_no_text = matches!(
             self.document.defaults.key(),
-            KeyRule::One(KeyText::None) | KeyRule::All(_)
+            KeyRule::One(KeyText::None) | KeyRule::All { .. }
         );
         if matching.key.is_some() && has_no_text {
             let text = "the key of \"defaults\" has no text, so that this matches no request: choose another key there";

@@ -58,7 +58,7 @@ impl<'d> Checker<'d> {
                 );
                 self.error(place(), text);
             }
-            PathMatch::Regex(regex) if matches_no_path(regex) => {
+            PathMatch::Regex { regex } if matches_no_path(regex) => {
                 let regex = regex.as_str();
                 let text = format_args!(
                     "{regex:?} matches no path, since each begins with a slash: begin it with \"^/\""

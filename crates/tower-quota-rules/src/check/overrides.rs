@@ -88,7 +88,7 @@ fn meaning(key: &KeyRule) -> Result<Meaning, &'static str> {
             address: false,
             text: true,
         }),
-        KeyRule::All(_) => Err("is several together"),
+        KeyRule::All { .. } => Err("is several together"),
         KeyRule::First(keys) => {
             let mut all = Meaning {
                 address: false,

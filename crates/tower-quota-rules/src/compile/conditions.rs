@@ -31,7 +31,7 @@ impl Context<'_> {
         all.extend(any_of(&matching.path, path_condition));
         #[cfg(feature = "axum")]
         all.extend(any_of(&matching.route, |route| when::route(&**route)));
-        for (name, patterns) in &matching.header.0 {
+        for (name, patterns) in &matching.header {
             let source = Arc::new(header_source(name.as_str()));
             all.push(matches_any(source, &patterns.0));
         }
@@ -89,7 +89,7 @@ pub(crate) fn header_source(name: &str) -> KeySource {
 fn path_condition(path: &PathMatch) -> Box<dyn Condition> {
     match path {
         PathMatch::Pattern(pattern) => when::path(pattern.as_str()),
-        PathMatch::Regex(regex) => {
+        PathMatch::Regex { regex } => {
             let regex = regex.regex().clone();
             Box::new(move |head: &RequestHead<'_>| head.path_matches(|path| regex.is_match(path)))
         }

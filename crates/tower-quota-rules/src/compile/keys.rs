@@ -45,7 +45,7 @@ impl Context<'_> {
                 [one] => self.extractor(one),
                 keys => Arc::new(key::first_of(parts(keys))),
             },
-            KeyRule::All(keys) => Arc::new(key::all(parts(keys))),
+            KeyRule::All { all: keys } => Arc::new(key::all(parts(keys))),
         }
     }
 

@@ -204,7 +204,7 @@ impl Features {
     fn of_path(&mut self, path: &PathMatch) -> Vec<u64> {
         self.of_segments(&match path {
             PathMatch::Pattern(pattern) => segments_of_pattern(pattern.as_str()),
-            PathMatch::Regex(regex) => segments_of_regex(regex),
+            PathMatch::Regex { regex } => segments_of_regex(regex),
         })
     }
 
@@ -285,7 +285,7 @@ impl Features {
         }));
         fields.extend(each(&matching.host, |host| self.of_host(host.as_str())));
         fields.extend(each(&matching.network, |network| self.of_network(network)));
-        for (name, patterns) in &matching.header.0 {
+        for (name, patterns) in &matching.header {
             let name = Some(name.as_str());
             let patterns = patterns.0.iter();
             fields.push(

@@ -7,16 +7,13 @@ use crate::text::KeyText;
 
 /// Defaults of limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// The key of limits, tiers, overrides and patterns of keys. The default is `client_ip`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyRule>,
     /// The answer while the store is unavailable. The default is `allow`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub on_store_failure: Option<StoreFailureRule>,
     /// The answer to requests without the key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<MissingRule>,
 }
 

@@ -7,16 +7,13 @@ use crate::text::NameText;
 
 /// The expected result of a sample request, before other requests are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Expected {
     /// The outcome.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<OutcomeText>,
     /// The tier.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<NameText>,
     /// All applicable limits with their quotas. Use `unlimited` for a limit that must not apply.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<IndexMap<NameText, Grant>>,
 }
 

@@ -1,38 +1,32 @@
 use core::fmt;
-use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde::{Serialize, Serializer};
 
 use crate::text::KeyText;
 
 /// The counted key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum KeyRule {
     /// A single key, such as `client_ip`.
     One(KeyText),
     /// The first available key of `[header x-api-key, client_ip]`.
-    First(Vec<KeyRule>),
+    First(#[schemars(length(min = 1))] Vec<KeyRule>),
     /// A combination such as `{ all: [client_ip, method] }`.
-    All(Vec<KeyRule>),
+    All {
+        /// The keys.
+        #[schemars(length(min = 1))]
+        all: Vec<KeyRule>,
+    },
 }
 
-#[derive(Serialize, serde::Deserialize)]
+#[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields, rename = "key")]
-struct Together<K> {
-    all: K,
-}
-
-impl Serialize for KeyRule {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::One(key) => key.serialize(serializer),
-            Self::First(keys) => keys.serialize(serializer),
-            Self::All(all) => Together { all }.serialize(serializer),
-        }
-    }
+struct Together {
+    all: Vec<KeyRule>,
 }
 
 impl<'de> Deserialize<'de> for KeyRule {
@@ -61,38 +55,16 @@ impl<'de> Deserialize<'de> for KeyRule {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<KeyRule, A::Error> {
-                let together: Together<Vec<KeyRule>> =
-                    Together::deserialize(MapAccessDeserializer::new(map))?;
-                if together.all.is_empty() {
+                let Together { all } = Together::deserialize(MapAccessDeserializer::new(map))?;
+                if all.is_empty() {
                     return Err(A::Error::custom(
                         "no keys together are no key: give at least one, or write \"none\"",
                     ));
                 }
-                Ok(KeyRule::All(together.all))
+                Ok(KeyRule::All { all })
             }
         }
 
         deserializer.deserialize_any(Reader)
-    }
-}
-
-impl JsonSchema for KeyRule {
-    fn schema_name() -> Cow<'static, str> {
-        "KeyRule".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let one = generator.subschema_for::<KeyText>();
-        let any = generator.subschema_for::<Self>();
-        json_schema!({ "anyOf": [
-            one,
-            { "type": "array", "items": any, "minItems": 1 },
-            {
-                "type": "object",
-                "properties": { "all": { "type": "array", "items": any, "minItems": 1 } },
-                "required": ["all"],
-                "additionalProperties": false
-            }
-        ] })
     }
 }

@@ -8,7 +8,6 @@ mod client_ip;
 mod defaults;
 mod expected;
 mod grant;
-mod header_map;
 mod key_rule;
 mod limit;
 mod many;
@@ -25,7 +24,6 @@ pub use self::client_ip::ClientIpRule;
 pub use self::defaults::{Defaults, MissingRule, StoreFailureRule};
 pub use self::expected::{Expected, OutcomeText};
 pub use self::grant::{Grant, Grants};
-pub use self::header_map::HeaderMatches;
 pub use self::key_rule::KeyRule;
 pub use self::limit::LimitRule;
 pub use self::many::Many;
@@ -36,11 +34,3 @@ pub use self::root::Document;
 pub use self::route::RouteRule;
 pub use self::sample::{Sample, SampleRequest};
 pub use self::tier::{OverrideRule, TierRule};
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-const fn is_unset(flag: &bool) -> bool {
-    !*flag
-}

@@ -15,13 +15,10 @@ pub struct PenaltyRule {
     pub after: u64,
     /// The time that every further refusal adds to the block. A refusal is forgiven after the same
     /// time. The default is 1m.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<DurationText>,
     /// The longest block. The default is 1h.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<DurationText>,
     /// Blocks a client at the longest block elsewhere too, for the same time. Needs live rules.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<PenaltyBlock>,
 }
 

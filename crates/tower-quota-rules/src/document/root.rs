@@ -3,8 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AssignRule, ClientIpRule, Defaults, LimitRule, Match, OverrideRule, RouteRule, Sample,
-    TierRule, is_unset,
+    AssignRule, ClientIpRule, Defaults, LimitRule, Match, OverrideRule, RouteRule, Sample, TierRule,
 };
 use crate::text::NameText;
 
@@ -18,54 +17,52 @@ use crate::text::NameText;
 /// # Ok::<(), tower_quota_rules::Problems>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Document {
     /// The version of the format, 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1))]
     pub version: Option<u32>,
     /// The defaults of limits.
-    #[serde(skip_serializing_if = "Defaults::is_empty")]
+    #[serde(default, skip_serializing_if = "Defaults::is_empty")]
     pub defaults: Defaults,
     /// How the key `client_ip` reads addresses.
-    #[serde(skip_serializing_if = "ClientIpRule::is_empty")]
+    #[serde(default, skip_serializing_if = "ClientIpRule::is_empty")]
     pub client_ip: ClientIpRule,
     /// The most instances of the service, for dividing local limits. The default is 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub instances: Option<u32>,
     /// The percentage of every quota in the store of a region, for `Regional` stores.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub regions: IndexMap<NameText, u32>,
     /// The limits of every request.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitRule>,
     /// Tiers by name, with the quotas of their clients.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub tiers: IndexMap<NameText, TierRule>,
     /// Assigns tiers to keys by patterns. The first match wins.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assign: Vec<AssignRule>,
     /// Tiers and quotas of single keys.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub overrides: IndexMap<Box<str>, OverrideRule>,
     /// Additional limits of some requests.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<RouteRule>,
     /// Requests that are not counted. Blocked clients stay blocked.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skip: Vec<Match>,
     /// Requests that are admitted without counting, even from blocked clients.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Match>,
     /// Requests that are blocked, unless they are allowed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub block: Vec<Match>,
     /// Permits a document without limits.
-    #[serde(skip_serializing_if = "is_unset")]
+    #[serde(default)]
     pub allow_empty: bool,
     /// Sample requests and their expected results.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<Sample>,
 }
 

@@ -19,27 +19,22 @@ pub struct Sample {
 
 /// A sample request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct SampleRequest {
     /// The method. The default is `GET`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<MethodText>,
     /// The path with its query. The default is `/`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Box<str>>,
     /// The host.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<Box<str>>,
     /// The headers.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub headers: IndexMap<HeaderText, Many<Box<str>>>,
     /// The address of the peer. The default is `192.0.2.1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
     /// The route matched by axum. The default is the matching route of the document.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub route: Option<Box<str>>,
     /// The keys from your code, by their names in the document, such as `code tenant`.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub keys: IndexMap<String, String>,
 }

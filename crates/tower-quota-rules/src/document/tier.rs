@@ -6,24 +6,22 @@ use crate::text::NameText;
 
 /// A tier, with the quotas of its clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct TierRule {
     /// The tier with the quotas that this tier omits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub extends: Option<NameText>,
     /// The quotas by the names of limits.
-    #[serde(skip_serializing_if = "Grants::is_empty")]
+    #[serde(default, skip_serializing_if = "Grants::is_empty")]
     pub limits: Grants,
 }
 
 /// The tier and quotas of a key. The quotas take precedence over the tier.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct OverrideRule {
     /// The tier of the key, instead of the assigned tier.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<NameText>,
     /// The quotas by the names of limits.
-    #[serde(skip_serializing_if = "Grants::is_empty")]
+    #[serde(default, skip_serializing_if = "Grants::is_empty")]
     pub limits: Grants,
 }

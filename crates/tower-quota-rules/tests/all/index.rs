@@ -12,8 +12,8 @@ use proptest::sample::select;
 use std::net::{IpAddr, Ipv4Addr};
 use tower_quota::{Quota, RequestHead, when};
 use tower_quota_rules::{
-    AssignRule, Document, Grant, HeaderMatches, LimitRule, Many, Match, OutcomeText, OverrideRule,
-    PathMatch, QuotaText, RouteRule, Rules, TierRule,
+    AssignRule, Document, Grant, LimitRule, Many, Match, OutcomeText, OverrideRule, PathMatch,
+    QuotaText, RouteRule, Rules, TierRule,
 };
 
 /// A request as the list sees it.
@@ -147,7 +147,7 @@ fn parsed<T: std::str::FromStr + std::fmt::Debug + Clone>(
 fn path() -> impl Strategy<Value = PathMatch> {
     prop_oneof![
         3 => parsed(&PATH_PATTERNS).prop_map(PathMatch::Pattern),
-        1 => parsed(&REGEXES).prop_map(PathMatch::Regex),
+        1 => parsed(&REGEXES).prop_map(|regex| PathMatch::Regex { regex }),
     ]
 }
 
@@ -173,7 +173,7 @@ fn simple_match() -> impl Strategy<Value = Match> {
                 network,
                 grpc_service,
                 grpc_method,
-                header: HeaderMatches(header.into_iter().collect()),
+                header: header.into_iter().collect(),
                 ..Match::default()
             }
         },
@@ -324,7 +324,7 @@ fn matches(matching: &Match, asked: &Asked, head: &RequestHead<'_>, in_doubt: bo
     };
     let on_path = |path: &PathMatch| match path {
         PathMatch::Pattern(pattern) => when::path(pattern.as_str())(head),
-        PathMatch::Regex(regex) => regex.regex().is_match(asked.path),
+        PathMatch::Regex { regex } => regex.regex().is_match(asked.path),
     };
     matching.method.as_ref().is_none_or(|many| {
         many.0.iter().any(|method| {
@@ -356,7 +356,7 @@ fn matches(matching: &Match, asked: &Asked, head: &RequestHead<'_>, in_doubt: bo
                 many.0.iter().any(|pattern| pattern.matches(value))
             })
         })
-        && matching.header.0.values().all(|many| {
+        && matching.header.values().all(|many| {
             values_match(&asked.plans, in_doubt, |value| {
                 many.0.iter().any(|pattern| pattern.matches(value))
             })

@@ -103,7 +103,7 @@ fn key_rule() -> impl Strategy<Value = KeyRule> {
         .prop_recursive(3, 12, 4, |inner| {
             prop_oneof![
                 vec(inner.clone(), 1..4).prop_map(KeyRule::First),
-                vec(inner, 1..4).prop_map(KeyRule::All)
+                vec(inner, 1..4).prop_map(|all| KeyRule::All { all })
             ]
         })
 }
@@ -117,8 +117,9 @@ fn matching() -> impl Strategy<Value = Match> {
     let path = prop_oneof![
         "/[a-z0-9._~-]{1,10}(/\\{[a-z]{1,5}\\})?"
             .prop_map(|text| PathMatch::Pattern(text.parse().expect("a pattern"))),
-        "\\^/[a-z.]{1,10}\\$?"
-            .prop_map(|text| PathMatch::Regex(text.parse().expect("an expression"))),
+        "\\^/[a-z.]{1,10}\\$?".prop_map(|text| PathMatch::Regex {
+            regex: text.parse().expect("an expression"),
+        }),
     ];
     let method =
         select(vec!["GET", "POST", "M-SEARCH"]).prop_map(|text| text.parse().expect("a method"));
