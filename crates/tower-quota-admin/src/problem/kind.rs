@@ -45,27 +45,6 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// All kinds.
-    pub const ALL: [Self; 17] = [
-        Self::InvalidRequest,
-        Self::Unauthenticated,
-        Self::KeysHidden,
-        Self::ReadOnly,
-        Self::RoleRequired,
-        Self::NotFound,
-        Self::MethodNotAllowed,
-        Self::Conflict,
-        Self::VersionChanged,
-        Self::TooLarge,
-        Self::UnsupportedType,
-        Self::InvalidRules,
-        Self::InvalidValue,
-        Self::VersionRequired,
-        Self::TooManyStreams,
-        Self::Unavailable,
-        Self::Timeout,
-    ];
-
     /// Returns the address for the `type` of a problem.
     ///
     /// ```
@@ -77,14 +56,6 @@ impl ProblemKind {
         format!(
             "https://docs.rs/tower-quota-admin/latest/tower_quota_admin/enum.ProblemKind.html#variant.{self:?}"
         )
-    }
-
-    /// Returns the kind of a problem by its `type`.
-    #[must_use]
-    pub fn of_type_address(address: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.type_address() == address)
     }
 
     /// Returns the status of a response with this kind.
