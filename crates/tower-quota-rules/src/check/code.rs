@@ -33,20 +33,16 @@ impl<'d> Checker<'d> {
     }
 
     fn key(&mut self, place: &Place, key: &'d KeyRule) {
-        match key {
+        let (place, keys) = match key {
             KeyRule::One(KeyText::Code(name)) => {
-                self.part(place.clone(), "key", name, &self.parts.keys)
+                return self.part(place.clone(), "key", name, &self.parts.keys);
             }
-            KeyRule::One(_) => {}
-            KeyRule::First(keys) => keys
-                .iter()
-                .enumerate()
-                .for_each(|(index, key)| self.key(&place.index(index), key)),
-            KeyRule::All { all: keys } => {
-                keys.iter()
-                    .enumerate()
-                    .for_each(|(index, key)| self.key(&place.field("all").index(index), key));
-            }
+            KeyRule::One(_) => return,
+            KeyRule::First(keys) => (place.clone(), keys),
+            KeyRule::All { all } => (place.field("all"), all),
+        };
+        for (index, key) in keys.iter().enumerate() {
+            self.key(&place.index(index), key);
         }
     }
 

@@ -22,6 +22,7 @@ pub(crate) use self::names::repeated_limit;
 use crate::code_parts::CodeParts;
 use crate::document::{Document, LimitRule};
 use crate::problem::{Place, Problem, Problems, nearest};
+use crate::text::NameText;
 
 /// The names in a document, even of unreadable parts.
 #[derive(Debug, Default)]
@@ -128,27 +129,26 @@ impl<'d> Checker<'d> {
         self.error(place, format_args!("there is no {what} {name:?}: {fix}"));
     }
 
-    fn is_limit(&self, name: &str) -> bool {
-        self.limits.contains_key(name) || self.known.limits.contains(name)
+    /// Reports an unknown limit. Returns whether the limit is known.
+    fn is_limit(&mut self, place: impl FnOnce() -> Place, name: &NameText) -> bool {
+        let name = name.as_str();
+        let is_known = self.limits.contains_key(name) || self.known.limits.contains(name);
+        if !is_known {
+            let names: Vec<&'d str> = self.limits.keys().copied().collect();
+            self.unknown(place(), "limit", name, names.into_iter());
+        }
+        is_known
     }
 
-    fn is_tier(&self, name: &str) -> bool {
-        self.document.tiers.contains_key(name) || self.known.tiers.contains(name)
-    }
-
-    fn unknown_limit(&mut self, place: Place, name: &str) {
-        let names: Vec<&'d str> = self.limits.keys().copied().collect();
-        self.unknown(place, "limit", name, names.into_iter());
-    }
-
-    fn unknown_tier(&mut self, place: Place, name: &str) {
-        let document = self.document;
-        self.unknown(
-            place,
-            "tier",
-            name,
-            document.tiers.keys().map(crate::text::NameText::as_str),
-        );
+    /// Reports an unknown tier. Returns whether the tier is known.
+    fn is_tier(&mut self, place: impl FnOnce() -> Place, name: &NameText) -> bool {
+        let (tiers, name) = (&self.document.tiers, name.as_str());
+        let is_known = tiers.contains_key(name) || self.known.tiers.contains(name);
+        if !is_known {
+            let names = tiers.keys().map(NameText::as_str);
+            self.unknown(place(), "tier", name, names);
+        }
+        is_known
     }
 
     fn root(&mut self) {

@@ -5,6 +5,7 @@ use crate::document::KeyRule;
 use crate::problem::Place;
 use crate::text::KeyText;
 
+#[derive(Default)]
 struct Meaning {
     address: bool,
     text: bool,
@@ -50,10 +51,8 @@ impl Checker<'_> {
                     format_args!("the override of {key:?} changes nothing: give a tier or limits, or remove it"),
                 );
             }
-            if let Some(tier) = &single.tier
-                && !self.is_tier(tier.as_str())
-            {
-                self.unknown_tier(place().field("tier"), tier.as_str());
+            if let Some(tier) = &single.tier {
+                self.is_tier(|| place().field("tier"), tier);
             }
             self.grants(place, &single.limits);
         }
@@ -82,18 +81,15 @@ fn meaning(key: &KeyRule) -> Result<Meaning, &'static str> {
         KeyRule::One(KeyText::None) => Err("is \"none\""),
         KeyRule::One(KeyText::ClientIp { .. }) => Ok(Meaning {
             address: true,
-            text: false,
+            ..Meaning::default()
         }),
         KeyRule::One(_) => Ok(Meaning {
-            address: false,
             text: true,
+            ..Meaning::default()
         }),
         KeyRule::All { .. } => Err("is several together"),
         KeyRule::First(keys) => {
-            let mut all = Meaning {
-                address: false,
-                text: false,
-            };
+            let mut all = Meaning::default();
             for key in keys {
                 let part = meaning(key)?;
                 all.address |= part.address;

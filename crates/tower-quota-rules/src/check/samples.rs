@@ -14,18 +14,11 @@ impl Checker<'_> {
                 self.error(place.field("request").field("path"), text);
             }
             let expected = place.field("expect");
-            if let Some(tier) = &sample.expect.tier
-                && !self.is_tier(tier.as_str())
-            {
-                self.unknown_tier(expected.field("tier"), tier.as_str());
+            if let Some(tier) = &sample.expect.tier {
+                self.is_tier(|| expected.field("tier"), tier);
             }
             for name in sample.expect.limits.iter().flat_map(|limits| limits.keys()) {
-                if !self.is_limit(name.as_str()) {
-                    self.unknown_limit(
-                        expected.field("limits").field(name.as_str()),
-                        name.as_str(),
-                    );
-                }
+                self.is_limit(|| expected.field("limits").field(name.as_str()), name);
             }
         }
     }

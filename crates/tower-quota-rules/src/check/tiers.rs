@@ -15,18 +15,16 @@ impl<'d> Checker<'d> {
                 continue;
             };
             let place = place.field("extends");
-            if !self.is_tier(extends.as_str()) {
-                self.unknown_tier(place, extends.as_str());
-            } else if let Some(wrong) = self.wrong_way(name.as_str()) {
+            if self.is_tier(|| place.clone(), extends)
+                && let Some(wrong) = self.wrong_way(name.as_str())
+            {
                 self.error(place, format_args!("the tier {:?} {wrong}", name.as_str()));
             }
         }
         let mut assigned = KeyPatterns::default();
         for (index, rule) in document.assign.iter().enumerate() {
             let place = Place::of("assign").index(index);
-            if !self.is_tier(rule.tier.as_str()) {
-                self.unknown_tier(place.field("tier"), rule.tier.as_str());
-            }
+            self.is_tier(|| place.field("tier"), &rule.tier);
             for (position, pattern) in rule.key.0.iter().enumerate() {
                 if let Some(earlier) = assigned.covering(pattern) {
                     let text = format_args!(
@@ -44,9 +42,7 @@ impl<'d> Checker<'d> {
     pub(super) fn grants(&mut self, place: impl Fn() -> Place, grants: &'d Grants) {
         for (name, grant) in grants {
             let Some(limit) = self.limits.get(name.as_str()) else {
-                if !self.is_limit(name.as_str()) {
-                    self.unknown_limit(place().field("limits").field(name.as_str()), name.as_str());
-                }
+                self.is_limit(|| place().field("limits").field(name.as_str()), name);
                 continue;
             };
             let rule = limit.rule;

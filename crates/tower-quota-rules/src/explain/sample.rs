@@ -57,8 +57,7 @@ impl Rules {
 
 #[cfg(feature = "axum")]
 fn routes(document: &Document) -> Vec<&str> {
-    let of_routes = document.routes.iter().flat_map(|route| &route.limits);
-    let limits = document.limits.iter().chain(of_routes);
+    let limits = document.all_limits();
     let conditions = limits.flat_map(|limit| limit.when.iter().chain(&limit.unless));
     let mut matches: Vec<&Match> = conditions.flat_map(|many| &many.0).collect();
     matches.extend(document.routes.iter().map(|route| &route.matching));

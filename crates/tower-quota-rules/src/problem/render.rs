@@ -28,14 +28,14 @@ fn write_problem(
     lines: &[&str],
     name: &str,
 ) -> core::fmt::Result {
-    writeln!(out, "{}: {}", problem.severity, Shown(&problem.message))?;
+    writeln!(out, "{}: {}", problem.severity, shown(&problem.message))?;
     let place = problem.line.zip(problem.column);
     let number = place.map_or(String::new(), |(line, _)| line.to_string());
     let gutter = " ".repeat(number.len());
     let at = if problem.path.is_empty() {
         String::new()
     } else {
-        format!(" at {}", Shown(&problem.path))
+        format!(" at {}", shown(&problem.path))
     };
     match place {
         Some((line, column)) => writeln!(out, "{gutter}--> {name}:{line}:{column}{at}")?,
@@ -46,51 +46,36 @@ fn write_problem(
     if let Some((line, column)) = excerpt {
         let column = column.saturating_sub(1) as usize;
         let start = column.saturating_sub(SHOWN);
-        let shown: String = line
-            .chars()
-            .skip(start)
-            .take(column - start + SHOWN)
-            .collect();
-        let before = shown.chars().take(column - start);
-        let width: usize = before.map(Shown::width).sum();
+        let mut excerpt = line.chars().skip(start);
+        let before: String = excerpt.by_ref().take(column - start).collect();
+        let after: String = excerpt.take(SHOWN).collect();
+        let before = shown(&before);
+        let width = before.chars().count();
         writeln!(out, "{gutter} |")?;
-        writeln!(out, "{number} | {}", Shown(shown.trim_end()))?;
+        writeln!(out, "{number} | {before}{}", shown(after.trim_end()))?;
         writeln!(out, "{gutter} | {}^", " ".repeat(width))?;
     }
     if let Some(help) = &problem.help {
-        writeln!(out, "{gutter} = help: {}", Shown(help))?;
+        writeln!(out, "{gutter} = help: {}", shown(help))?;
     }
     writeln!(out)
 }
 
 /// Escapes control characters, which could hide or change the text on a terminal.
-struct Shown<'a>(&'a str);
-
-impl Shown<'_> {
-    fn width(character: char) -> usize {
+fn shown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
         match character {
-            '\t' => 4,
-            c if is_hidden(c) => c.escape_unicode().count(),
-            _ => 1,
+            '\t' => out += "    ",
+            c if is_hidden(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
         }
     }
+    out
 }
 
 /// Returns whether a character is invisible, or changes the direction of text.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-}
-
-impl core::fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        for character in self.0.chars() {
-            match character {
-                '\t' => f.write_str("    ")?,
-                c if is_hidden(c) => write!(f, "{}", c.escape_unicode())?,
-                c => f.write_char(c)?,
-            }
-        }
-        Ok(())
-    }
 }

@@ -144,34 +144,24 @@ impl<'s> Tree<'s> {
     }
 
     pub(super) fn elements(&self, list: u32) -> impl Iterator<Item = u32> {
-        let end = if self.kind(list) == Kind::List {
-            self.end(list)
-        } else {
-            list
-        };
-        let mut next = list + 1;
-        core::iter::from_fn(move || {
-            (next < end).then(|| {
-                let element = next;
-                next = self.end(element);
-                element
-            })
-        })
+        self.children(list, Kind::List)
     }
 
     pub(super) fn entries(&self, map: u32) -> impl Iterator<Item = (u32, u32)> {
-        let end = if self.kind(map) == Kind::Map {
-            self.end(map)
+        let mut children = self.children(map, Kind::Map);
+        core::iter::from_fn(move || Some((children.next()?, children.next()?)))
+    }
+
+    /// Returns the children of a node of this kind. Another node has no children.
+    fn children(&self, parent: u32, kind: Kind) -> impl Iterator<Item = u32> {
+        let end = if self.kind(parent) == kind {
+            self.end(parent)
         } else {
-            map
+            parent
         };
-        let mut next = map + 1;
-        core::iter::from_fn(move || {
-            (next < end).then(|| {
-                let (key, value) = (next, self.end(next));
-                next = self.end(value);
-                (key, value)
-            })
+        let first = (parent + 1 < end).then_some(parent + 1);
+        core::iter::successors(first, move |child| {
+            Some(self.end(*child)).filter(|next| *next < end)
         })
     }
 
