@@ -50,23 +50,19 @@ impl Shared {
         options: LiveOptions,
         follows_store: bool,
     ) -> Self {
-        let blocks = Arc::new(BlockSet::new(options.key_seed));
-        let (in_force, health, known) = (ArcSwapOption::empty(), Health::new(), Mutex::default());
-        let instance = format!("{:016x}", fastrand::u64(..));
-        let (closing, reported) = (watch::Sender::new(false), Mutex::default());
         Self {
             handle,
             store,
-            options,
             follows_store,
-            blocks,
-            in_force,
-            health,
-            known,
+            blocks: Arc::new(BlockSet::new(options.key_seed)),
+            options,
+            in_force: ArcSwapOption::empty(),
+            health: Health::new(),
+            known: Mutex::default(),
             place: Arc::new(Semaphore::new(1)),
-            closing,
-            instance,
-            reported,
+            closing: watch::Sender::new(false),
+            instance: format!("{:016x}", fastrand::u64(..)),
+            reported: Mutex::default(),
         }
     }
 

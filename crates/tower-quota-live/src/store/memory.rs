@@ -161,7 +161,7 @@ impl RuleStore for MemoryRules {
                     .filter(|block| block.is_in_force(now))
                     .cloned(),
             ),
-            ..StoreState::empty()
+            ..StoreState::default()
         });
         ready(Ok(state))
     }

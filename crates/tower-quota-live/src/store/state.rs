@@ -74,12 +74,6 @@ impl BlockChanges {
 }
 
 impl StoreState {
-    /// Creates the state of an empty store.
-    #[must_use]
-    pub fn empty() -> Self {
-        Self::default()
-    }
-
     pub(crate) fn has_lost(&self, known: Option<u64>) -> bool {
         known.is_some_and(|known| self.began > known || self.revision < known)
     }

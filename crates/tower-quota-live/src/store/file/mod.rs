@@ -7,6 +7,7 @@ mod read;
 mod shared_blocks;
 mod watcher;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -138,11 +139,9 @@ impl FileRules {
             watcher.renew();
             Ok(())
         });
-        renewed
-            .await
-            .map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
+        renewed.await.map_err(|error| self.unavailable(error))?;
         let text = read::settled(&self.path, self.max_bytes).await;
-        let text = text.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
+        let text = text.map_err(|error| self.unavailable(error))?;
         if known.as_ref() != Some(&text) {
             self.memory
                 .put_now(None, NewVersion::new(text.clone(), self.format, "file"))?;
@@ -153,13 +152,13 @@ impl FileRules {
 
     async fn write(&self, known: &mut Option<String>, text: String) -> Result<(), RuleStoreError> {
         let written = files::replace(&self.path, text.clone()).await;
-        written.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
+        written.map_err(|error| self.unavailable(error))?;
         *known = Some(text);
         Ok(())
     }
 
-    fn read_only<T>(&self) -> Result<T, RuleStoreError> {
-        Err(RuleStoreError::ReadOnly(self.name()))
+    fn unavailable(&self, error: io::Error) -> RuleStoreError {
+        RuleStoreError::unavailable(self.name(), error)
     }
 }
 
@@ -195,7 +194,7 @@ impl RuleStore for FileRules {
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
         Box::pin(async move {
             if !self.is_writable {
-                return self.read_only();
+                return Err(RuleStoreError::ReadOnly(self.name()));
             }
             if new.format != self.format {
                 return Err(RuleStoreError::WrongFormat {
