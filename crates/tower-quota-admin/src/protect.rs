@@ -29,21 +29,21 @@ pub(crate) async fn timeout(
 ///
 /// Without CORS headers, pages of other origins cannot read answers or send JSON.
 pub(crate) async fn headers(request: Request, next: Next) -> Response {
-    const FIELDS: [(HeaderName, &str); 4] = [
+    const FIELDS: [(HeaderName, &str); 3] = [
         (header::CACHE_CONTROL, "no-store"),
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; frame-ancestors 'none'",
-        ),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
     let mut response = next.run(request).await;
+    let headers = response.headers_mut();
     for (name, value) in FIELDS {
-        response
-            .headers_mut()
-            .insert(name, HeaderValue::from_static(value));
+        headers.insert(name, HeaderValue::from_static(value));
     }
+    // The page has a policy of its own.
+    let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+    headers
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(policy);
     response
 }
 

@@ -64,8 +64,8 @@ pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Rou
             .layer(from_fn_with_state(tokens, auth::identify))
     };
     let page = page::route(options.own_layer);
-    let router = router.merge(public).layer(from_fn(protect::headers));
-    Ok(router.merge(page))
+    let router = router.merge(public).merge(page);
+    Ok(router.layer(from_fn(protect::headers)))
 }
 
 /// Returns the OpenAPI document of the API, as in `/v1/openapi.json`.

@@ -47,21 +47,10 @@ fn serve(page: &str) -> Result<Response> {
     // Digits are a valid value.
     let policy =
         HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
-    let fields: [(HeaderName, HeaderValue); 5] = [
+    let opener = HeaderName::from_static("cross-origin-opener-policy");
+    let fields = [
         (header::CONTENT_SECURITY_POLICY, policy),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        (
-            header::REFERRER_POLICY,
-            HeaderValue::from_static("no-referrer"),
-        ),
-        (
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        ),
-        (
-            HeaderName::from_static("cross-origin-opener-policy"),
-            HeaderValue::from_static("same-origin"),
-        ),
+        (opener, HeaderValue::from_static("same-origin")),
     ];
     Ok((fields, Html(page.replace("{{nonce}}", &nonce))).into_response())
 }
