@@ -190,13 +190,8 @@ pub struct NewBlock {
 impl NewBlock {
     /// Creates a block of this length.
     pub fn block(length: Duration, by: impl Into<By>) -> Self {
-        let since = Time::now();
-        Self {
-            kind: BlockKind::Block { limit: None },
-            since,
-            until: since.after(length),
-            by: by.into(),
-        }
+        let kind = BlockKind::Block { limit: None };
+        Self::of_kind(kind, Time::now().after(length), by.into())
     }
 
     /// Creates an allowance of this length.

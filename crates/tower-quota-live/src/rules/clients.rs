@@ -31,12 +31,9 @@ impl LiveRules {
         by: impl Into<By>,
     ) -> Result<LimitStatus, HandleError<BoxStoreError>> {
         let client = client.into();
-        let key = self.handle().key(limit, client)?;
-        let before = self.handle().peek(limit, client).await?;
-        let after = self.handle().reset(limit, client).await?;
-        self.counted(Action::Reset, limit, &key, by.into(), [&before, &after])
-            .await;
-        Ok(after)
+        let reset = self.handle().reset(limit, client);
+        self.counted(Action::Reset, limit, client, by.into(), reset)
+            .await
     }
 
     /// Gives units back to a client of a limit.
@@ -53,12 +50,9 @@ impl LiveRules {
         by: impl Into<By>,
     ) -> Result<LimitStatus, HandleError<BoxStoreError>> {
         let client = client.into();
-        let key = self.handle().key(limit, client)?;
-        let before = self.handle().peek(limit, client).await?;
-        let after = self.handle().grant(limit, client, units).await?;
-        self.counted(Action::Grant, limit, &key, by.into(), [&before, &after])
-            .await;
-        Ok(after)
+        let grant = self.handle().grant(limit, client, units);
+        self.counted(Action::Grant, limit, client, by.into(), grant)
+            .await
     }
 
     /// Gives a client another quota of a limit on all instances, and replaces an earlier override.
@@ -204,19 +198,24 @@ impl LiveRules {
         Ok(self.shared.blocks.target(&key, text))
     }
 
+    /// Makes a change of a client's counter, and records the units before and after it.
     async fn counted(
         &self,
         what: Action,
         limit: &str,
-        key: &Key<'_>,
+        client: ClientKey<'_>,
         by: By,
-        statuses: [&LimitStatus; 2],
-    ) {
-        let states =
-            statuses.map(|status| Some(format!("{} of {} left", status.remaining(), status.limit)));
-        let target = format!("{limit} {}", self.shared.blocks.hash_text(key));
+        change: impl Future<Output = Result<LimitStatus, HandleError<BoxStoreError>>>,
+    ) -> Result<LimitStatus, HandleError<BoxStoreError>> {
+        let key = self.handle().key(limit, client)?;
+        let before = self.handle().peek(limit, client).await?;
+        let after = change.await?;
+        let states = [&before, &after]
+            .map(|status| Some(format!("{} of {} left", status.remaining(), status.limit)));
+        let target = format!("{limit} {}", self.shared.blocks.hash_text(&key));
         let record = AuditRecord::new(what, by, target, states);
         self.shared.audit(record).await;
+        Ok(after)
     }
 }
 

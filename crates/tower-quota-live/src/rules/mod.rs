@@ -17,7 +17,6 @@ use super::follow::{InForce, LiveState, Shared};
 use super::metrics;
 use super::options::LiveOptions;
 use super::store::{MemoryRules, RuleStore, RuleStoreError};
-use super::wait::now;
 
 /// Puts the documents of a [`RuleStore`] in force on a layer, and changes them.
 ///
@@ -154,18 +153,15 @@ impl LiveRules {
     /// Stops following the store. The rules stay in force. Returns whether the tasks ended in time.
     pub async fn close(&self, deadline: Duration) -> bool {
         self.shared.closing.send_replace(true);
-        let until = now() + deadline;
         let mut tasks =
             core::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut has_ended = true;
-        for task in &mut tasks {
-            let ended =
-                tokio::time::timeout(until.saturating_duration_since(now()), &mut *task).await;
-            if ended.is_err() {
-                task.abort();
-                has_ended = false;
+        let ended = tokio::time::timeout(deadline, async {
+            for task in &mut tasks {
+                task.await.ok();
             }
-        }
+        });
+        let has_ended = ended.await.is_ok();
+        tasks.iter().for_each(JoinHandle::abort);
         has_ended
     }
 }

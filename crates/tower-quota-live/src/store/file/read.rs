@@ -4,7 +4,6 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::files::blocking;
-use crate::time::Time;
 use crate::wait::pause;
 
 /// An older file is stable. A younger file may still be written.
@@ -53,12 +52,8 @@ async fn read(path: &Path, max_bytes: u64) -> io::Result<(String, Duration)> {
         let text = String::from_utf8(bytes)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let modified = file.metadata()?.modified()?;
-        let since_1970 = modified
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
-        let modified =
-            Time::from_unix_millis(i64::try_from(since_1970.as_millis()).unwrap_or_default());
-        Ok((text, Time::now().since(modified)))
+        // A time in the future is the time of another machine.
+        Ok((text, modified.elapsed().unwrap_or_default()))
     })
     .await
 }
