@@ -21,8 +21,6 @@ use crate::version::{Version, VersionInfo};
 use crate::wait::{Backoff, jittered, now, pause};
 
 const BETWEEN_READINGS: Duration = Duration::from_millis(250);
-/// The wait after an announcement. An editor replaces a file in several steps.
-const BEFORE_READING: Duration = Duration::from_millis(50);
 
 /// Waits for an announcement. Announcements soon after the last reading are read together.
 async fn next_change(
@@ -30,8 +28,7 @@ async fn next_change(
     last: Instant,
 ) -> Result<(), watch::error::RecvError> {
     changes.changed().await?;
-    let wait = BETWEEN_READINGS.saturating_sub(last.elapsed());
-    pause(wait.max(BEFORE_READING)).await;
+    pause(BETWEEN_READINGS.saturating_sub(last.elapsed())).await;
     changes.mark_unchanged();
     Ok(())
 }

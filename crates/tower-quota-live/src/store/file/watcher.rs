@@ -1,23 +1,37 @@
 use core::fmt;
+use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::store::MemoryRules;
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::store::MemoryRules;
+
+/// Changes within this time count as a single change.
+const QUIET_AFTER: Duration = Duration::from_millis(50);
+/// The most delays by continuing changes.
+const MOST_QUIETS: u32 = 10;
 
 pub(super) struct Watcher {
     path: PathBuf,
-    memory: Arc<MemoryRules>,
     watching: Mutex<Option<(RecommendedWatcher, Vec<PathBuf>)>>,
+    events: watch::Sender<()>,
+    task: JoinHandle<()>,
 }
 
 impl Watcher {
     pub(super) fn of(path: &Path, memory: Arc<MemoryRules>) -> Self {
+        let events = watch::Sender::new(());
+        let task = tokio::spawn(debounce(events.subscribe(), memory));
         let watcher = Self {
             path: path.to_owned(),
-            memory,
             watching: Mutex::default(),
+            events,
+            task,
         };
         watcher.renew();
         watcher
@@ -31,10 +45,16 @@ impl Watcher {
             .is_none_or(|(_, watched)| *watched != folders)
         {
             // Without a watch, polls find changes.
-            *watching = watch(&folders, &self.memory)
+            *watching = watch(&folders, &self.events)
                 .ok()
                 .map(|watcher| (watcher, folders));
         }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }
 
@@ -58,11 +78,11 @@ fn folders(path: &Path) -> Vec<PathBuf> {
     folders
 }
 
-fn watch(folders: &[PathBuf], memory: &Arc<MemoryRules>) -> notify::Result<RecommendedWatcher> {
-    let memory = Arc::clone(memory);
+fn watch(folders: &[PathBuf], events: &watch::Sender<()>) -> notify::Result<RecommendedWatcher> {
+    let events = events.clone();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         if event.is_ok_and(|event| is_change(&event)) {
-            memory.announce();
+            events.send_replace(());
         }
     })?;
     for folder in folders {
@@ -76,5 +96,16 @@ fn is_change(event: &Event) -> bool {
     match event.kind {
         EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
         _ => true,
+    }
+}
+
+async fn debounce(mut events: watch::Receiver<()>, memory: Arc<MemoryRules>) {
+    while events.changed().await.is_ok() {
+        for _ in 0..MOST_QUIETS {
+            if timeout(QUIET_AFTER, events.changed()).await.is_err() {
+                break;
+            }
+        }
+        memory.announce();
     }
 }
