@@ -1,9 +1,9 @@
 //! Many requests at once.
 
-use tower_quota_core::{Charge, Store};
+use tower_quota_core::{Charge, Quota, Store};
 
-use super::Outcome;
-use super::failure::{Failure, expect};
+use super::Verdict;
+use super::failure::expect;
 use super::samples::{at_once, in_turn, key};
 use super::trial::Trial;
 use crate::join;
@@ -11,58 +11,42 @@ use crate::join;
 const AT_ONCE: usize = 40;
 
 /// Starts all requests before any is awaited, and counts the admitted ones.
-async fn admitted<S: Store>(
-    trial: &Trial<S>,
-    step: &str,
-    charges: &[Charge<'_>],
-) -> Result<usize, Failure> {
+async fn admitted(trial: &Trial, charges: &[Charge<'_>]) -> Result<usize, String> {
     let decided = (0..AT_ONCE).map(|_| trial.store().check(charges));
     let mut count = 0;
     for decision in join::all(decided).await {
-        let decision =
-            decision.map_err(|error| Failure::new(step, format!("the store failed: {error}")))?;
+        let decision = decision.map_err(|error| format!("the store failed: {error}"))?;
         count += usize::from(decision.is_allowed());
     }
     Ok(count)
 }
 
-pub(super) async fn concurrent_checks_admit_the_quota<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn concurrent_checks_admit_the_quota(trial: &mut Trial) -> Verdict {
     for (name, quota) in trial.quotas() {
         for (cost, fit) in [(1, 10), (3, 3)] {
-            let step = format!("{name}: {AT_ONCE} requests of {cost} at once");
-            let busy = key(&step);
+            trial.step(format!("{name}: {AT_ONCE} requests of {cost} at once"));
+            let busy = key(&format!("{name}, cost {cost}"));
             let charge = [in_turn("ten", &quota, &busy, cost)];
-            expect(
-                &step,
-                "admitted",
-                admitted(trial, &step, &charge).await?,
-                fit,
-            )?;
+            expect("admitted", admitted(trial, &charge).await?, fit)?;
         }
     }
     Ok(())
 }
 
-pub(super) async fn concurrent_checks_admit_the_tightest<S: Store>(
-    trial: &mut Trial<S>,
-) -> Outcome {
+pub(super) async fn concurrent_checks_admit_the_tightest(trial: &mut Trial) -> Verdict {
     for (name, quota) in trial.quotas() {
-        let step =
-            format!("{name}: {AT_ONCE} requests at once, of 10 for the key and 25 for everyone");
+        trial.step(format!(
+            "{name}: {AT_ONCE} requests at once, of 10 for the key and 25 for everyone"
+        ));
         let everyone = key(&format!("everyone, {name}"));
-        let wide = tower_quota_core::Quota::per_hour(25).fixed_window();
+        let wide = Quota::per_hour(25).fixed_window();
         for (client, fit) in [("ann", 10), ("bob", 10), ("cid", 5)] {
             let own = key(&format!("{client}, {name}"));
             let both = [
                 in_turn("ten", &quota, &own, 1),
                 at_once("everyone", &wide, &everyone, 1),
             ];
-            expect(
-                &format!("{step}, {client}"),
-                "admitted",
-                admitted(trial, &step, &both).await?,
-                fit,
-            )?;
+            expect("admitted", admitted(trial, &both).await?, fit)?;
         }
     }
     Ok(())

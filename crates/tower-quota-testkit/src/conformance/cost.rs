@@ -1,95 +1,65 @@
 //! Requests that cost nothing, too much, or more than is left.
 
-use tower_quota_core::{Outcome as Answer, Store};
+use tower_quota_core::Outcome;
 
-use super::Outcome;
+use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, expect_allowed, expect_remaining, in_turn, key, only};
+use super::samples::{at_once, expect_remaining, in_turn, key, only};
 use super::trial::Trial;
 
-pub(super) async fn cost_zero_charges_nothing<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn cost_zero_charges_nothing(trial: &mut Trial) -> Verdict {
     for (name, quota) in trial.quotas() {
         let ann = key(name);
         let peek = [at_once("ten", &quota, &ann, 0)];
-        let step = format!("{name}: a peek at a new key");
-        let decision = trial.check(&step, &peek).await?;
-        expect(&step, "outcome", decision.outcome(), Answer::Allow)?;
-        expect_remaining(&step, &decision, &[10])?;
+        trial.step(format!("{name}: a peek at a new key"));
+        let decision = trial.gets(&peek, Outcome::Allow).await?;
+        expect_remaining(&decision, &[10])?;
         for cost in [7, 3] {
-            let step = format!("{name}: {cost} units");
-            expect_allowed(
-                &step,
-                &trial
-                    .check(&step, &[in_turn("ten", &quota, &ann, cost)])
-                    .await?,
-                true,
-            )?;
-            let step = format!("{name}: a peek after {cost} units, twice the same");
-            let before = trial.check(&step, &peek).await?;
-            expect(&step, "outcome", before.outcome(), Answer::Allow)?;
-            expect(
-                &step,
-                "the second peek",
-                &trial.check(&step, &peek).await?,
-                &before,
-            )?;
+            trial.step(format!("{name}: {cost} units"));
+            trial.admits(&[in_turn("ten", &quota, &ann, cost)]).await?;
+            trial.step(format!("{name}: a peek after {cost} units, twice the same"));
+            let before = trial.gets(&peek, Outcome::Allow).await?;
+            expect("the second peek", &trial.check(&peek).await?, &before)?;
         }
     }
     Ok(())
 }
 
-pub(super) async fn cost_above_capacity_never_fits<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn cost_above_capacity_never_fits(trial: &mut Trial) -> Verdict {
     for (name, quota) in trial.quotas() {
         let ann = key(name);
         for (taken, left) in [(0, 10), (4, 6)] {
-            let step = format!("{name}: {taken} units");
-            trial
-                .check(&step, &[in_turn("ten", &quota, &ann, taken)])
-                .await?;
+            trial.step(format!("{name}: {taken} units"));
+            trial.check(&[in_turn("ten", &quota, &ann, taken)]).await?;
             for cost in [11, 1_000, u64::MAX] {
-                let step = format!("{name}: {cost} units when {left} are left");
+                trial.step(format!("{name}: {cost} units when {left} are left"));
                 let decision = trial
-                    .check(&step, &[in_turn("ten", &quota, &ann, cost)])
+                    .gets(&[in_turn("ten", &quota, &ann, cost)], Outcome::Never)
                     .await?;
-                expect(&step, "outcome", decision.outcome(), Answer::Never)?;
-                expect(&step, "retry after", decision.retry_after(), None)?;
-                expect_remaining(&step, &decision, &[left])?;
+                expect("retry after", decision.retry_after(), None)?;
+                expect_remaining(&decision, &[left])?;
             }
-            let step = format!("{name}: nothing was charged");
-            expect_remaining(
-                &step,
-                &trial
-                    .check(&step, &[at_once("ten", &quota, &ann, 0)])
-                    .await?,
-                &[left],
-            )?;
+            trial.step(format!("{name}: nothing was charged"));
+            trial
+                .leaves(&[at_once("ten", &quota, &ann, 0)], &[left])
+                .await?;
         }
     }
     Ok(())
 }
 
-pub(super) async fn refusal_reports_what_is_left<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn refusal_reports_what_is_left(trial: &mut Trial) -> Verdict {
     for (name, quota) in trial.quotas() {
         let ann = key(name);
-        let step = format!("{name}: 7 units");
-        let taken = trial
-            .check(&step, &[at_once("ten", &quota, &ann, 7)])
-            .await?;
+        trial.step(format!("{name}: 7 units"));
+        let taken = trial.check(&[at_once("ten", &quota, &ann, 7)]).await?;
         for cost in [4, 10] {
-            let step = format!("{name}: {cost} units when 3 are left");
-            let decision = trial
-                .check(&step, &[at_once("ten", &quota, &ann, cost)])
-                .await?;
-            expect_allowed(&step, &decision, false)?;
-            let (status, before) = (only(&step, &decision)?, only(&step, &taken)?);
-            expect(&step, "remaining", status.remaining(), 3)?;
-            expect(
-                &step,
-                "reset after",
-                status.reset_after(),
-                before.reset_after(),
-            )?;
-            expect(&step, "limit", status.limit, 10)?;
+            trial.step(format!("{name}: {cost} units when 3 are left"));
+            let decision = trial.refuses(&[at_once("ten", &quota, &ann, cost)]).await?;
+            let (status, before) = (only(&decision)?, only(&taken)?);
+            expect("remaining", status.remaining(), 3)?;
+            expect("reset after", status.reset_after(), before.reset_after())?;
+            expect("limit", status.limit, 10)?;
         }
     }
     Ok(())

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The result of a case.
-pub(super) type Outcome = Result<(), Failure>;
+/// The result of a case, or the reason why it fails at the present step.
+pub(super) type Verdict = Result<(), String>;
 
 /// A failed case or trace: the step, what was expected there, and what was found.
 pub struct Failure {
@@ -21,19 +21,11 @@ impl Failure {
 }
 
 /// Fails the step unless what was found is what was expected.
-pub(super) fn expect<T: PartialEq + fmt::Debug>(
-    step: &str,
-    what: &str,
-    found: T,
-    expected: T,
-) -> Outcome {
+pub(super) fn expect<T: PartialEq + fmt::Debug>(what: &str, found: T, expected: T) -> Verdict {
     if found == expected {
         Ok(())
     } else {
-        Err(Failure::new(
-            step,
-            format!("{what} should be {expected:?} and is {found:?}"),
-        ))
+        Err(format!("{what} should be {expected:?} and is {found:?}"))
     }
 }
 

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use tower_quota_core::{Charge, Key, Name, Operation, Quota, Store};
 
-use super::Outcome;
-use super::failure::{Failure, expect};
-use super::samples::{at_once, expect_allowed, expect_remaining, key};
+use super::Verdict;
+use super::failure::expect;
+use super::samples::{at_once, expect_remaining, key};
 use super::trial::Trial;
 
 const TIGHT: Quota = Quota::per_second(3);
 const MIDDLE: Quota = Quota::per_minute(5).sliding_window();
 const WIDE: Quota = Quota::per_hour(100).fixed_window();
 
-pub(super) async fn one_key_is_charged_all_or_nothing<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn one_key_is_charged_all_or_nothing(trial: &mut Trial) -> Verdict {
     let ann = key("ann");
     let three = |cost| {
         [
@@ -22,28 +22,24 @@ pub(super) async fn one_key_is_charged_all_or_nothing<S: Store>(trial: &mut Tria
             at_once("wide", &WIDE, &ann, cost),
         ]
     };
-    let step = "2 of each fit";
-    expect_remaining(step, &trial.check(step, &three(2)).await?, &[1, 3, 98])?;
-    let step = "2 more do not fit the tight one";
-    let decision = trial.check(step, &three(2)).await?;
-    expect_allowed(step, &decision, false)?;
-    expect_remaining(step, &decision, &[1, 3, 98])?;
-    let step = "nothing was charged by the refusal";
-    expect_remaining(step, &trial.check(step, &three(0)).await?, &[1, 3, 98])?;
+    trial.step("2 of each fit");
+    trial.leaves(&three(2), &[1, 3, 98]).await?;
+    trial.step("2 more do not fit the tight one");
+    let decision = trial.refuses(&three(2)).await?;
+    expect_remaining(&decision, &[1, 3, 98])?;
+    trial.step("nothing was charged by the refusal");
+    trial.leaves(&three(0), &[1, 3, 98]).await?;
 
     trial.advance(Duration::from_secs(1));
-    let step = "a second later the tight one is full";
-    expect_remaining(step, &trial.check(step, &three(3)).await?, &[0, 0, 95])?;
+    trial.step("a second later the tight one is full");
+    trial.leaves(&three(3), &[0, 0, 95]).await?;
     trial.advance(Duration::from_secs(1));
-    let step = "the middle one refuses, the one before and the one after it stay";
-    let decision = trial.check(step, &three(1)).await?;
-    expect_allowed(step, &decision, false)?;
-    expect_remaining(step, &decision, &[3, 0, 95])
+    trial.step("the middle one refuses, the one before and the one after it stay");
+    let decision = trial.refuses(&three(1)).await?;
+    expect_remaining(&decision, &[3, 0, 95])
 }
 
-pub(super) async fn several_keys_are_charged_all_or_nothing<S: Store>(
-    trial: &mut Trial<S>,
-) -> Outcome {
+pub(super) async fn several_keys_are_charged_all_or_nothing(trial: &mut Trial) -> Verdict {
     for (name, quota) in trial.quotas() {
         let (ann, bob) = (key(&format!("ann, {name}")), key(&format!("bob, {name}")));
         let everyone = key(&format!("everyone, {name}"));
@@ -54,24 +50,22 @@ pub(super) async fn several_keys_are_charged_all_or_nothing<S: Store>(
             ]
         };
 
-        let step = format!("{name}: ann takes 6");
-        expect_remaining(&step, &trial.check(&step, &both(&ann, 6)).await?, &[4, 4])?;
-        let step = format!("{name}: bob wants 5 of the 4 that are shared");
-        let decision = trial.check(&step, &both(&bob, 5)).await?;
-        expect_allowed(&step, &decision, false)?;
-        expect_remaining(&step, &decision, &[10, 4])?;
-        let step = format!("{name}: in the other order too");
+        trial.step(format!("{name}: ann takes 6"));
+        trial.leaves(&both(&ann, 6), &[4, 4]).await?;
+        trial.step(format!("{name}: bob wants 5 of the 4 that are shared"));
+        let decision = trial.refuses(&both(&bob, 5)).await?;
+        expect_remaining(&decision, &[10, 4])?;
+        trial.step(format!("{name}: in the other order too"));
         let [own, shared] = both(&bob, 5);
-        let decision = trial.check(&step, &[shared, own]).await?;
-        expect_allowed(&step, &decision, false)?;
-        expect_remaining(&step, &decision, &[4, 10])?;
-        let step = format!("{name}: neither was charged");
-        expect_remaining(&step, &trial.check(&step, &both(&bob, 0)).await?, &[10, 4])?;
+        let decision = trial.refuses(&[shared, own]).await?;
+        expect_remaining(&decision, &[4, 10])?;
+        trial.step(format!("{name}: neither was charged"));
+        trial.leaves(&both(&bob, 0), &[10, 4]).await?;
     }
     Ok(())
 }
 
-pub(super) async fn binding_limit_is_named<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn binding_limit_is_named(trial: &mut Trial) -> Verdict {
     let ann = key("ann");
     let second = Quota::per_second(5);
     let minute = Quota::per_minute(6).fixed_window();
@@ -84,48 +78,43 @@ pub(super) async fn binding_limit_is_named<S: Store>(trial: &mut Trial<S>) -> Ou
     let bound =
         |decision: &tower_quota_core::Decision| decision.tightest().map(|status| status.name);
 
-    let step = "admitted: the fewest left bind";
+    trial.step("admitted: the fewest left bind");
     expect(
-        step,
         "binding",
-        bound(&trial.check(step, &charges(1)).await?),
+        bound(&trial.check(&charges(1)).await?),
         Some(Name::new("second")),
     )?;
-    let step = "4 of both: 0 and 1 are left";
+    trial.step("4 of both: 0 and 1 are left");
     expect(
-        step,
         "binding",
-        bound(&trial.check(step, &charges(4)).await?),
+        bound(&trial.check(&charges(4)).await?),
         Some(Name::new("second")),
     )?;
-    let step = "refused by both: the longest wait binds";
-    let decision = trial.check(step, &charges(2)).await?;
-    expect(step, "binding", bound(&decision), Some(Name::new("minute")))?;
+    trial.step("refused by both: the longest wait binds");
+    let decision = trial.check(&charges(2)).await?;
+    expect("binding", bound(&decision), Some(Name::new("minute")))?;
     expect(
-        step,
         "retry after",
         decision.retry_after(),
         Some(Duration::from_secs(60)),
     )?;
-    let step = "refused by one: it binds";
+    trial.step("refused by one: it binds");
     expect(
-        step,
         "binding",
-        bound(&trial.check(step, &charges(1)).await?),
+        bound(&trial.check(&charges(1)).await?),
         Some(Name::new("second")),
     )?;
-    let step = "a limit that never admits binds before any wait";
-    let decision = trial.check(step, &[charges(6)[0], charges(2)[1]]).await?;
-    expect(step, "binding", bound(&decision), Some(Name::new("second")))?;
+    trial.step("a limit that never admits binds before any wait");
+    let decision = trial.check(&[charges(6)[0], charges(2)[1]]).await?;
+    expect("binding", bound(&decision), Some(Name::new("second")))?;
     expect(
-        step,
         "outcome",
         decision.outcome(),
         tower_quota_core::Outcome::Never,
     )
 }
 
-pub(super) async fn order_of_limits_does_not_matter<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn order_of_limits_does_not_matter(trial: &mut Trial) -> Verdict {
     let (ann, bob) = (key("ann"), key("bob"));
     for step in [
         "the first",
@@ -133,6 +122,7 @@ pub(super) async fn order_of_limits_does_not_matter<S: Store>(trial: &mut Trial<
         "the third",
         "the fourth, which is refused",
     ] {
+        trial.step(step);
         let forth = [
             at_once("tight", &TIGHT, &ann, 1),
             at_once("wide", &WIDE, &ann, 1),
@@ -141,19 +131,16 @@ pub(super) async fn order_of_limits_does_not_matter<S: Store>(trial: &mut Trial<
             at_once("wide", &WIDE, &bob, 1),
             at_once("tight", &TIGHT, &bob, 1),
         ];
-        let (one, other) = (
-            trial.check(step, &forth).await?,
-            trial.check(step, &back).await?,
-        );
-        expect(step, "outcome", other.outcome(), one.outcome())?;
-        expect(step, "binding", other.tightest(), one.tightest())?;
+        let (one, other) = (trial.check(&forth).await?, trial.check(&back).await?);
+        expect("outcome", other.outcome(), one.outcome())?;
+        expect("binding", other.tightest(), one.tightest())?;
         let reversed: Vec<_> = other.statuses().iter().rev().copied().collect();
-        expect(step, "statuses", reversed.as_slice(), one.statuses())?;
+        expect("statuses", reversed.as_slice(), one.statuses())?;
     }
     Ok(())
 }
 
-pub(super) async fn keys_are_counted_separately<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn keys_are_counted_separately(trial: &mut Trial) -> Verdict {
     let user = Name::new("user");
     let long = "k".repeat(5_000);
     let keys = [
@@ -167,30 +154,20 @@ pub(super) async fn keys_are_counted_separately<S: Store>(trial: &mut Trial<S>) 
         Key::EVERYONE,
     ];
     for (position, key) in keys.iter().enumerate() {
-        let step = format!("key {position} is fresh");
-        expect_remaining(
-            &step,
-            &trial
-                .check(&step, &[at_once("tight", &TIGHT, key, 2)])
-                .await?,
-            &[1],
-        )?;
+        trial.step(format!("key {position} is fresh"));
+        trial
+            .leaves(&[at_once("tight", &TIGHT, key, 2)], &[1])
+            .await?;
     }
     for (position, key) in keys.iter().enumerate() {
-        let step = format!("key {position} is remembered");
-        expect_allowed(
-            &step,
-            &trial
-                .check(&step, &[at_once("tight", &TIGHT, key, 2)])
-                .await?,
-            false,
-        )?;
+        trial.step(format!("key {position} is remembered"));
+        trial.refuses(&[at_once("tight", &TIGHT, key, 2)]).await?;
     }
     Ok(())
 }
 
 /// Every store decides [`Charge::MOST`] charges. A store that fails for more must not have charged any.
-pub(super) async fn most_charges_are_decided_together<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn most_charges_are_decided_together(trial: &mut Trial) -> Verdict {
     let (ann, bob) = (key("ann"), key("bob"));
     let names: Vec<Name> = (0..=Charge::MOST)
         .map(|number| Name::from(format!("limit-{number}")))
@@ -201,17 +178,16 @@ pub(super) async fn most_charges_are_decided_together<S: Store>(trial: &mut Tria
             .map(move |name| Charge::new(*name, &TIGHT, key))
     };
     let charges: Vec<Charge<'_>> = of(&ann).take(Charge::MOST).collect();
-    let step = "32 charges";
-    let decision = trial.check(step, &charges).await?;
-    expect_remaining(step, &decision, &[2; Charge::MOST])?;
+    trial.step("32 charges");
+    trial.leaves(&charges, &[2; Charge::MOST]).await?;
 
-    let step = "33 charges, then a peek at 32";
+    trial.step("33 charges, then a peek at 32");
     let charges: Vec<Charge<'_>> = of(&bob).collect();
     let remaining = match trial.store().check(&charges).await {
         Ok(_) => 2,
         Err(_) => 3,
     };
     let peek = trial.store().apply(Operation::Peek, &charges[1..]).await;
-    let peek = peek.map_err(|error| Failure::new(step, error.to_string()))?;
-    expect_remaining(step, &peek, &[remaining; Charge::MOST])
+    let peek = peek.map_err(|error| error.to_string())?;
+    expect_remaining(&peek, &[remaining; Charge::MOST])
 }

@@ -60,7 +60,7 @@ use tower_quota_core::Store;
 
 pub use self::capability::Capability;
 pub use self::failure::Failure;
-use self::failure::Outcome;
+use self::failure::Verdict;
 use self::trial::Trial;
 use crate::clock::ManualClock;
 
@@ -91,7 +91,9 @@ where
     let run = RandomState::new().build_hasher().finish();
     let clock = ManualClock::default();
     let store = factory(clock.clone(), format!("conformance-{run:016x}")).await;
-    run_case(case, &mut Trial::new(store, clock, lacks)).await
+    let mut trial = Trial::new(store, clock, lacks);
+    let verdict = run_case(case, &mut trial).await;
+    trial.conclude(verdict)
 }
 
 /// Defines the cases once: the list of names, the call of each, and the macro that makes tests of them.
@@ -104,7 +106,7 @@ macro_rules! cases {
         const NEEDS: &[(&[&str], Option<Capability>)] =
             &[$((&[$(stringify!($case)),+], cases!(@need $($need)?)),)+];
 
-        async fn run_case<S: Store>(case: &str, trial: &mut Trial<S>) -> Outcome {
+        async fn run_case(case: &str, trial: &mut Trial) -> Verdict {
             match case {
                 $($(stringify!($case) => $module::$case(trial).await,)+)+
                 _ => Ok(()),

@@ -2,75 +2,63 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Decision, Operation, Quota, Store};
+use tower_quota_core::{Decision, Operation, Quota};
 
-use super::Outcome;
-use super::failure::{Failure, expect};
-use super::samples::{at_once, expect_allowed, expect_remaining, in_turn, key};
+use super::Verdict;
+use super::failure::expect;
+use super::samples::{at_once, expect_remaining, in_turn, key};
 use super::trial::Trial;
 
 /// Returns the one refund of a decision.
-fn refund(step: &str, decision: &mut Decision) -> Result<Operation, Failure> {
-    decision.refund().ok_or_else(|| {
-        Failure::new(
-            step,
-            "an admitted request should have a refund and has none",
-        )
-    })
+fn refund(decision: &mut Decision) -> Result<Operation, String> {
+    decision
+        .refund()
+        .ok_or_else(|| "an admitted request should have a refund and has none".to_owned())
 }
 
-pub(super) async fn refund_restores_units<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn refund_restores_units(trial: &mut Trial) -> Verdict {
     for (name, quota) in trial.quotas() {
         let ann = key(name);
-        let step = format!("{name}: 2 units, then 5");
-        trial
-            .check(&step, &[in_turn("ten", &quota, &ann, 2)])
-            .await?;
+        trial.step(format!("{name}: 2 units, then 5"));
+        trial.check(&[in_turn("ten", &quota, &ann, 2)]).await?;
         let five = [in_turn("ten", &quota, &ann, 5)];
-        let mut decision = trial.check(&step, &five).await?;
-        expect_remaining(&step, &decision, &[3])?;
-        let step = format!("{name}: the 5 are refunded");
-        let operation = refund(&step, &mut decision)?;
-        let refunded = trial.apply(&step, operation, &five).await?;
-        expect_remaining(&step, &refunded, &[8])?;
-        expect(&step, "units given back", refunded.statuses()[0].taken, 5)?;
-        let step = format!("{name}: a part of a charge can be refunded");
-        let mut decision = trial.check(&step, &five).await?;
-        let operation = refund(&step, &mut decision)?;
+        let mut decision = trial.check(&five).await?;
+        expect_remaining(&decision, &[3])?;
+        trial.step(format!("{name}: the 5 are refunded"));
+        let operation = refund(&mut decision)?;
+        let refunded = trial.apply(operation, &five).await?;
+        expect_remaining(&refunded, &[8])?;
+        expect("units given back", refunded.statuses()[0].taken, 5)?;
+        trial.step(format!("{name}: a part of a charge can be refunded"));
+        let mut decision = trial.check(&five).await?;
+        let operation = refund(&mut decision)?;
         let part = [in_turn("ten", &quota, &ann, 1)];
-        expect_remaining(&step, &trial.apply(&step, operation, &part).await?, &[4])?;
+        expect_remaining(&trial.apply(operation, &part).await?, &[4])?;
     }
     Ok(())
 }
 
-pub(super) async fn refund_is_capped<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn refund_is_capped(trial: &mut Trial) -> Verdict {
     for (name, quota) in trial.quotas() {
         let ann = key(name);
-        let step = format!("{name}: more than was taken");
-        let mut decision = trial
-            .check(&step, &[in_turn("ten", &quota, &ann, 4)])
-            .await?;
-        let operation = refund(&step, &mut decision)?;
+        trial.step(format!("{name}: more than was taken"));
+        let mut decision = trial.check(&[in_turn("ten", &quota, &ann, 4)]).await?;
+        let operation = refund(&mut decision)?;
         for (cost, given) in [(9, 4), (u64::MAX, 0)] {
             let more = [in_turn("ten", &quota, &ann, cost)];
-            let refunded = trial.apply(&step, operation, &more).await?;
-            expect_remaining(&step, &refunded, &[10])?;
-            expect(
-                &step,
-                "units given back",
-                refunded.statuses()[0].taken,
-                given,
-            )?;
+            let refunded = trial.apply(operation, &more).await?;
+            expect_remaining(&refunded, &[10])?;
+            expect("units given back", refunded.statuses()[0].taken, given)?;
         }
-        let step = format!("{name}: a refund to an unknown client");
+        trial.step(format!("{name}: a refund to an unknown client"));
         let bob = key(&format!("bob, {name}"));
         let fresh = [in_turn("ten", &quota, &bob, 3)];
-        expect_remaining(&step, &trial.apply(&step, operation, &fresh).await?, &[10])?;
+        expect_remaining(&trial.apply(operation, &fresh).await?, &[10])?;
     }
     Ok(())
 }
 
-pub(super) async fn refund_goes_to_its_own_window<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn refund_goes_to_its_own_window(trial: &mut Trial) -> Verdict {
     let ten = Quota::per_minute(10);
     let quotas = [
         ten.fixed_window(),
@@ -86,14 +74,14 @@ pub(super) async fn refund_goes_to_its_own_window<S: Store>(trial: &mut Trial<S>
             let ann = key(&case);
             let eight = [at_once("ten", &quota, &ann, 8)];
             let four = [at_once("ten", &quota, &ann, 4)];
-            let step = format!("{case}: 8 units");
-            let mut decision = trial.check(&step, &eight).await?;
+            trial.step(format!("{case}: 8 units"));
+            let mut decision = trial.check(&eight).await?;
             trial.advance(Duration::from_secs(seconds));
-            let step = format!("{case}: 4 units, taken in any case");
-            trial.apply(&step, Operation::Charge, &four).await?;
-            let step = format!("{case}: the 8 are refunded");
-            let operation = refund(&step, &mut decision)?;
-            expect_remaining(&step, &trial.apply(&step, operation, &eight).await?, &[6])?;
+            trial.step(format!("{case}: 4 units, taken in any case"));
+            trial.apply(Operation::Charge, &four).await?;
+            trial.step(format!("{case}: the 8 are refunded"));
+            let operation = refund(&mut decision)?;
+            expect_remaining(&trial.apply(operation, &eight).await?, &[6])?;
             // On to the start of a minute.
             trial.advance(Duration::from_secs(600 - seconds));
         }
@@ -101,32 +89,30 @@ pub(super) async fn refund_goes_to_its_own_window<S: Store>(trial: &mut Trial<S>
     Ok(())
 }
 
-pub(super) async fn refund_works_once<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn refund_works_once(trial: &mut Trial) -> Verdict {
     for (name, quota) in trial.quotas() {
         let ann = key(name);
-        let step = format!("{name}: 8 units");
+        trial.step(format!("{name}: 8 units"));
         let charge = [at_once("ten", &quota, &ann, 8)];
-        let mut admitted = trial.check(&step, &charge).await?;
-        let step = format!("{name}: a clone has no refund, the original has one");
-        expect(&step, "the clone's refund", admitted.clone().refund(), None)?;
+        let mut admitted = trial.check(&charge).await?;
+        trial.step(format!(
+            "{name}: a clone has no refund, the original has one"
+        ));
+        expect("the clone's refund", admitted.clone().refund(), None)?;
         let expected = Operation::Refund {
             taken_at: admitted.at(),
         };
-        expect(&step, "the first refund", admitted.refund(), Some(expected))?;
-        expect(&step, "the second refund", admitted.refund(), None)?;
-        let step = format!("{name}: a refusal has none");
-        expect(
-            &step,
-            "the refund",
-            trial.check(&step, &charge).await?.refund(),
-            None,
-        )?;
-        let step = format!("{name}: a refund has none of its own, nor has a reset");
+        expect("the first refund", admitted.refund(), Some(expected))?;
+        expect("the second refund", admitted.refund(), None)?;
+        trial.step(format!("{name}: a refusal has none"));
+        expect("the refund", trial.check(&charge).await?.refund(), None)?;
+        trial.step(format!(
+            "{name}: a refund has none of its own, nor has a reset"
+        ));
         for operation in [expected, Operation::Reset] {
             expect(
-                &step,
                 "the refund",
-                trial.apply(&step, operation, &charge).await?.refund(),
+                trial.apply(operation, &charge).await?.refund(),
                 None,
             )?;
         }
@@ -134,44 +120,35 @@ pub(super) async fn refund_works_once<S: Store>(trial: &mut Trial<S>) -> Outcome
     Ok(())
 }
 
-pub(super) async fn refund_across_time_creates_no_units<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn refund_across_time_creates_no_units(trial: &mut Trial) -> Verdict {
     for quota in [Quota::per_minute(10), Quota::per_minute(10).gcra()] {
         let ann = key(&format!("{:?}", quota.algorithm()));
         let ten = [at_once("ten", &quota, &ann, 10)];
         let mut charged = Vec::new();
         for minute in 0..5 {
-            let step = format!("minute {minute}: all ten are taken");
-            let decision = trial.check(&step, &ten).await?;
-            expect_allowed(&step, &decision, true)?;
+            trial.step(format!("minute {minute}: all ten are taken"));
+            let decision = trial.admits(&ten).await?;
             charged.push(decision);
             trial.advance(Duration::from_secs(60));
         }
         for (minute, mut decision) in charged.into_iter().enumerate() {
-            let step = format!("the ten of minute {minute} are refunded, and were refilled before");
-            let operation = refund(&step, &mut decision)?;
-            expect_remaining(&step, &trial.apply(&step, operation, &ten).await?, &[10])?;
+            trial.step(format!(
+                "the ten of minute {minute} are refunded, and were refilled before"
+            ));
+            let operation = refund(&mut decision)?;
+            expect_remaining(&trial.apply(operation, &ten).await?, &[10])?;
         }
-        let step = "ten are admitted, and no more";
-        expect_allowed(step, &trial.check(step, &ten).await?, true)?;
-        expect_allowed(
-            step,
-            &trial
-                .check(step, &[at_once("ten", &quota, &ann, 1)])
-                .await?,
-            false,
-        )?;
-        let step = "a refund after half a minute restores half of it";
-        let mut decision = trial.apply(step, Operation::Charge, &ten).await?;
+        trial.step("ten are admitted, and no more");
+        trial.admits(&ten).await?;
+        trial.refuses(&[at_once("ten", &quota, &ann, 1)]).await?;
+        trial.step("a refund after half a minute restores half of it");
+        let mut decision = trial.apply(Operation::Charge, &ten).await?;
         trial.advance(Duration::from_secs(30));
-        let operation = refund(step, &mut decision)?;
-        trial.apply(step, operation, &ten).await?;
-        expect_remaining(
-            step,
-            &trial
-                .check(step, &[at_once("ten", &quota, &ann, 0)])
-                .await?,
-            &[0],
-        )?;
+        let operation = refund(&mut decision)?;
+        trial.apply(operation, &ten).await?;
+        trial
+            .leaves(&[at_once("ten", &quota, &ann, 0)], &[0])
+            .await?;
     }
     Ok(())
 }

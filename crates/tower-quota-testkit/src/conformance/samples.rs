@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tower_quota_core::{Charge, Decision, Key, LimitStatus, Name, Outcome, Quota};
 
-use super::failure::{Failure, expect};
+use super::failure::{Verdict, expect};
 
 /// Ten units in ten seconds, by every algorithm and by fixed windows with each offset. The name is the key's and the
 /// limit's, so samples share no counter.
@@ -58,52 +58,41 @@ pub(super) fn in_turn<'a>(
 }
 
 /// Returns the only status of a request with one limit.
-pub(super) fn only<'a>(step: &str, decision: &'a Decision) -> Result<&'a LimitStatus, Failure> {
+pub(super) fn only(decision: &Decision) -> Result<&LimitStatus, String> {
     match decision.statuses() {
         [status] => Ok(status),
-        others => Err(Failure::new(
-            step,
-            format!("there should be one status and there are {}", others.len()),
+        others => Err(format!(
+            "there should be one status and there are {}",
+            others.len()
         )),
     }
 }
 
 /// Returns the wait after which a refused request is promised to be admitted.
-pub(super) fn retry_after(step: &str, decision: &Decision) -> Result<Duration, Failure> {
+pub(super) fn retry_after(decision: &Decision) -> Result<Duration, String> {
     match decision.outcome() {
         Outcome::Refuse(retry) => Ok(retry),
-        other => Err(Failure::new(
-            step,
-            format!("the request should be refused for a while and is answered {other:?}"),
+        other => Err(format!(
+            "the request should be refused for a while and is answered {other:?}"
         )),
     }
 }
 
 /// Fails the step unless each limit has this many units left, in the order of the charges.
-pub(super) fn expect_remaining(
-    step: &str,
-    decision: &Decision,
-    expected: &[u64],
-) -> super::Outcome {
-    let found: Vec<u64> = decision
-        .statuses()
-        .iter()
-        .map(|status| status.remaining())
-        .collect();
-    expect(step, "remaining", found.as_slice(), expected)
+pub(super) fn expect_remaining(decision: &Decision, expected: &[u64]) -> Verdict {
+    let statuses = decision.statuses().iter();
+    let found: Vec<u64> = statuses.map(LimitStatus::remaining).collect();
+    expect("remaining", found.as_slice(), expected)
 }
 
 /// Fails the step unless the request was admitted, or refused, as expected.
-pub(super) fn expect_allowed(step: &str, decision: &Decision, expected: bool) -> super::Outcome {
+pub(super) fn expect_allowed(decision: &Decision, expected: bool) -> Verdict {
     if decision.is_allowed() == expected {
         return Ok(());
     }
     let should = if expected { "admitted" } else { "refused" };
-    Err(Failure::new(
-        step,
-        format!(
-            "the request should be {should} and is answered {:?}",
-            decision.outcome()
-        ),
+    let outcome = decision.outcome();
+    Err(format!(
+        "the request should be {should} and is answered {outcome:?}"
     ))
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Key, Quota, Store};
+use tower_quota_core::{Charge, Key, Quota};
 
-use super::Outcome;
+use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, expect_allowed, expect_remaining, key};
+use super::samples::{at_once, expect_remaining, key};
 use super::trial::Trial;
 
 const NAMES: [&str; 4] = ["second", "minute", "hour", "login"];
@@ -24,9 +24,7 @@ fn charges<'a>(ann: &'a Key<'a>, limits: &[usize], cost: u64) -> Vec<Charge<'a>>
         .collect()
 }
 
-pub(super) async fn subsets_and_orders_share_the_counters<S: Store>(
-    trial: &mut Trial<S>,
-) -> Outcome {
+pub(super) async fn subsets_and_orders_share_the_counters(trial: &mut Trial) -> Verdict {
     let ann = key("ann");
     let mut taken = [0; 4];
     let asked: [&[usize]; 8] = [
@@ -40,50 +38,37 @@ pub(super) async fn subsets_and_orders_share_the_counters<S: Store>(
         &[2, 3],
     ];
     for limits in asked {
-        let step = format!("one unit of {limits:?}");
+        trial.step(format!("one unit of {limits:?}"));
         limits.iter().for_each(|&limit| taken[limit] += 1);
-        let decision = trial.check(&step, &charges(&ann, limits, 1)).await?;
-        expect_allowed(&step, &decision, true)?;
+        let decision = trial.admits(&charges(&ann, limits, 1)).await?;
         let left: Vec<u64> = limits
             .iter()
             .map(|&limit| QUOTAS[limit].capacity() - taken[limit])
             .collect();
-        expect_remaining(&step, &decision, &left)?;
+        expect_remaining(&decision, &left)?;
     }
-    let step = "the login limit is spent, and refuses whatever else is asked";
-    trial.check(step, &charges(&ann, &[3], 1)).await?;
-    expect_allowed(
-        step,
-        &trial.check(step, &charges(&ann, &[0, 1, 2, 3], 1)).await?,
-        false,
-    )?;
-    let step = "without it, the others admit";
-    expect_allowed(
-        step,
-        &trial.check(step, &charges(&ann, &[2, 0, 1], 1)).await?,
-        true,
-    )
+    trial.step("the login limit is spent, and refuses whatever else is asked");
+    trial.check(&charges(&ann, &[3], 1)).await?;
+    trial.refuses(&charges(&ann, &[0, 1, 2, 3], 1)).await?;
+    trial.step("without it, the others admit");
+    trial.admits(&charges(&ann, &[2, 0, 1], 1)).await?;
+    Ok(())
 }
 
-pub(super) async fn unasked_limits_keep_their_time<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn unasked_limits_keep_their_time(trial: &mut Trial) -> Verdict {
     let ann = key("ann");
-    let step = "all of login is taken";
-    trial.check(step, &charges(&ann, &[0, 3], 5)).await?;
+    trial.step("all of login is taken");
+    trial.check(&charges(&ann, &[0, 3], 5)).await?;
     for minute in 1..=12 {
         trial.advance(Duration::from_secs(60));
-        let step = format!("minute {minute}: only the others are asked");
-        expect_allowed(
-            &step,
-            &trial.check(&step, &charges(&ann, &[1, 0], 1)).await?,
-            true,
-        )?;
+        trial.step(format!("minute {minute}: only the others are asked"));
+        trial.admits(&charges(&ann, &[1, 0], 1)).await?;
     }
-    let step = "one of the five came back in twelve minutes";
-    let decision = trial.check(step, &charges(&ann, &[3], 0)).await?;
-    expect_remaining(step, &decision, &[1])?;
-    let step = "all have come back in an hour, whatever was asked meanwhile";
+    trial.step("one of the five came back in twelve minutes");
+    trial.leaves(&charges(&ann, &[3], 0), &[1]).await?;
+    trial.step("all have come back in an hour, whatever was asked meanwhile");
     trial.advance(Duration::from_secs(48 * 60));
-    trial.check(step, &charges(&ann, &[1], 1)).await?;
-    let decision = trial.check(step, &charges(&ann, &[3, 1, 0], 0)).await?;
-    expect(step, "remaining", decision.statuses()[0].remaining(), 5)
+    trial.check(&charges(&ann, &[1], 1)).await?;
+    let decision = trial.check(&charges(&ann, &[3, 1, 0], 0)).await?;
+    expect("remaining", decision.statuses()[0].remaining(), 5)
 }

@@ -2,29 +2,33 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Algorithm, Charge, Clock, Decision, Operation, Quota, Store, Timestamp};
+use tower_quota_core::{
+    Algorithm, BoxStore, Charge, Clock, Decision, Operation, Outcome, Quota, Store, Timestamp,
+};
 
 use super::capability::Capability;
-use super::failure::Failure;
-use super::samples::TEN_IN_TEN;
+use super::failure::{Failure, Verdict, expect};
+use super::samples::{TEN_IN_TEN, expect_allowed, expect_remaining};
 use crate::clock::ManualClock;
 use crate::model::{Model, debts};
 
 /// A store under test. The model takes every step too, and both must answer the same.
-pub(super) struct Trial<S> {
-    store: S,
+pub(super) struct Trial {
+    store: BoxStore,
     clock: ManualClock,
     model: Model,
     lacks: &'static [Capability],
+    step: String,
 }
 
-impl<S: Store> Trial<S> {
-    pub(super) fn new(store: S, clock: ManualClock, lacks: &'static [Capability]) -> Self {
+impl Trial {
+    pub(super) fn new(store: impl Store, clock: ManualClock, lacks: &'static [Capability]) -> Self {
         Self {
-            store,
+            store: BoxStore::new(store),
             clock,
             model: Model::default(),
             lacks,
+            step: String::new(),
         }
     }
 
@@ -42,7 +46,7 @@ impl<S: Store> Trial<S> {
             .collect()
     }
 
-    pub(super) fn store(&self) -> &S {
+    pub(super) fn store(&self) -> &BoxStore {
         &self.store
     }
 
@@ -63,35 +67,66 @@ impl<S: Store> Trial<S> {
         self.clock.advance(span - MICROSECOND);
     }
 
-    pub(super) async fn check(
+    /// Names the step that begins. A failure reports it.
+    pub(super) fn step(&mut self, name: impl Into<String>) {
+        self.step = name.into();
+    }
+
+    /// Checks charges that must be admitted.
+    pub(super) async fn admits(&mut self, charges: &[Charge<'_>]) -> Result<Decision, String> {
+        let decision = self.check(charges).await?;
+        expect_allowed(&decision, true)?;
+        Ok(decision)
+    }
+
+    /// Checks charges that must be refused.
+    pub(super) async fn refuses(&mut self, charges: &[Charge<'_>]) -> Result<Decision, String> {
+        let decision = self.check(charges).await?;
+        expect_allowed(&decision, false)?;
+        Ok(decision)
+    }
+
+    /// Checks charges that must get this outcome.
+    pub(super) async fn gets(
         &mut self,
-        step: &str,
         charges: &[Charge<'_>],
-    ) -> Result<Decision, Failure> {
-        self.apply(step, Operation::Check, charges).await
+        outcome: Outcome,
+    ) -> Result<Decision, String> {
+        let decision = self.check(charges).await?;
+        expect("outcome", decision.outcome(), outcome)?;
+        Ok(decision)
+    }
+
+    /// Checks charges that must leave this many units of each limit.
+    pub(super) async fn leaves(&mut self, charges: &[Charge<'_>], remaining: &[u64]) -> Verdict {
+        expect_remaining(&self.check(charges).await?, remaining)
+    }
+
+    pub(super) async fn check(&mut self, charges: &[Charge<'_>]) -> Result<Decision, String> {
+        self.apply(Operation::Check, charges).await
     }
 
     pub(super) async fn apply(
         &mut self,
-        step: &str,
         operation: Operation,
         charges: &[Charge<'_>],
-    ) -> Result<Decision, Failure> {
+    ) -> Result<Decision, String> {
         let expected = self.model.apply(operation, charges, self.clock.now());
-        let found = self
-            .store
-            .apply(operation, charges)
-            .await
-            .map_err(|error| Failure::new(step, format!("the store failed: {error}")))?;
+        let answer = self.store.apply(operation, charges).await;
+        let found = answer.map_err(|error| format!("the store failed: {error}"))?;
         let compares_debts = !self.lacks.contains(&Capability::ChargeModes);
         if found == expected && (!compares_debts || debts(&found) == debts(&expected)) {
             Ok(found)
         } else {
-            Err(Failure::new(
-                step,
-                format!("the model says\n    {expected:?}\n  and the store\n    {found:?}"),
+            Err(format!(
+                "the model says\n    {expected:?}\n  and the store\n    {found:?}"
             ))
         }
+    }
+
+    /// Returns the result of a case, with the step at which it ended.
+    pub(super) fn conclude(&self, verdict: Verdict) -> Result<(), Failure> {
+        verdict.map_err(|reason| Failure::new(&self.step, reason))
     }
 }
 
