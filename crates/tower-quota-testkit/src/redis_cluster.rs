@@ -4,13 +4,20 @@ use std::io;
 
 use crate::process::{free_port, start_with_retries};
 use crate::redis_server::RedisServer;
-use crate::resp;
 use crate::tls::TlsFiles;
 use crate::wait::wait_until;
 
 /// All slots, divided evenly among the primaries.
 const SLOTS: usize = 16_384;
 const PRIMARIES: usize = 3;
+/// The flags of the primary that is asked for its view.
+const OWN_PRIMARY: &str = "myself,master";
+const NODE_SETTINGS: &str = "cluster-enabled yes
+cluster-node-timeout 500
+cluster-replica-validity-factor 0
+cluster-require-full-coverage no
+repl-diskless-sync-delay 0
+";
 
 /// Three primaries (nodes 0 to 2) and a replica of each (3 to 5). All are killed when dropped.
 ///
@@ -75,8 +82,10 @@ impl RedisCluster {
                 && info.contains("cluster_slots_ok:16384")
                 && info.contains("cluster_size:3")
         });
-        for replica in PRIMARIES..2 * PRIMARIES {
-            cluster.wait_for_replica(replica);
+        for replica in &cluster.nodes[PRIMARIES..] {
+            wait_until("a replica is in sync", || {
+                replica.replicates("master_link_status:up")
+            });
         }
         cluster.wait_until_listed();
         cluster
@@ -131,22 +140,14 @@ impl RedisCluster {
     /// Returns the node that serves a slot, by its own account.
     #[must_use]
     pub fn owner(&self, slot: u16) -> Option<usize> {
-        (0..self.nodes.len()).find(|&i| {
-            let own = self.nodes[i].command("CLUSTER NODES").unwrap_or_default();
-            own.lines()
-                .find(|line| line.contains("myself,master"))
-                .is_some_and(|line| holds(line, slot))
-        })
+        (0..self.nodes.len()).find(|&i| self.shows(i, OWN_PRIMARY, slot))
     }
 
     /// Waits until another node than the dead one owns a slot and serves it.
     pub fn wait_for_promotion(&self, slot: u16, dead: usize) {
         wait_until("a replica has taken over", || {
             (0..self.nodes.len()).filter(|&i| i != dead).any(|i| {
-                let own = self.nodes[i].command("CLUSTER NODES").unwrap_or_default();
-                own.lines()
-                    .find(|line| line.contains("myself,master"))
-                    .is_some_and(|line| holds(line, slot))
+                self.shows(i, OWN_PRIMARY, slot)
                     && self.nodes[i]
                         .command("CLUSTER INFO")
                         .is_ok_and(|info| info.contains("cluster_state:ok"))
@@ -196,51 +197,36 @@ impl RedisCluster {
     /// could undo it.
     pub fn settle(&self) {
         wait_until("all nodes agree on the slots", || {
-            let view = |node: &RedisServer| {
-                assignments(&node.command("CLUSTER NODES").unwrap_or_default())
+            let views = self.nodes.iter().map(|node| node.command("CLUSTER NODES"));
+            let Ok(views) = views.collect::<io::Result<Vec<String>>>() else {
+                return false;
             };
-            let first = view(&self.nodes[0]);
-            first.is_some() && self.nodes.iter().all(|node| view(node) == first)
+            let mut views = views.iter().map(|view| assignments(view));
+            let first = views.next();
+            views.all(|view| Some(view) == first)
         });
     }
 
-    /// Returns whether, in the view of `node`, a slot belongs to the node with this id.
-    fn assigns(&self, node: usize, id: &str, slot: u16) -> bool {
-        let view = self.nodes[node]
-            .command("CLUSTER NODES")
-            .unwrap_or_default();
-        view.lines()
-            .find(|line| line.starts_with(id))
-            .is_some_and(|line| holds(line, slot))
+    /// Returns whether, in the view of `node`, a slot belongs to the node with this id or these flags.
+    fn shows(&self, node: usize, owner: &str, slot: u16) -> bool {
+        let view = self.nodes[node].command("CLUSTER NODES");
+        view.unwrap_or_default().lines().any(|line| {
+            // Behind the id, the address and the flags, a line may name other nodes.
+            line.split_whitespace().take(3).any(|word| word == owner) && holds(line, slot)
+        })
     }
 
     /// Starts a node without a cluster.
     fn add_node(&mut self, tls: Option<&TlsFiles>) {
         let (node, tls_port) = start_with_retries("redis-server", || {
-            let mut options = vec!["--cluster-enabled", "yes"];
-            options.extend([
-                "--cluster-node-timeout",
-                "500",
-                "--cluster-replica-validity-factor",
-                "0",
-            ]);
-            options.extend([
-                "--cluster-require-full-coverage",
-                "no",
-                "--repl-diskless-sync-delay",
-                "0",
-            ]);
-            let tls = tls
-                .map(|files| Ok::<_, io::Error>((files, free_port()?)))
-                .transpose()?;
-            let tls_options = tls
-                .map(|(files, port)| files.node_options(port))
-                .unwrap_or_default();
-            options.extend(tls_options.iter().map(String::as_str));
-            Ok((
-                RedisServer::try_start(&[], &options)?,
-                tls.map(|(_, port)| port),
-            ))
+            let tls = match tls {
+                Some(files) => Some((files, free_port()?)),
+                None => None,
+            };
+            let of_tls = tls.map(|(files, port)| files.node_settings(port));
+            let settings = format!("{NODE_SETTINGS}{}", of_tls.unwrap_or_default());
+            let node = RedisServer::try_start("port", &settings, &[])?;
+            Ok((node, tls.map(|(_, port)| port)))
         });
         self.nodes.push(node);
         self.tls_ports.extend(tls_port);
@@ -255,8 +241,8 @@ impl RedisCluster {
     fn execute(&self, i: usize, command: &str) -> String {
         let mut reply = String::new();
         wait_until(command, || {
-            reply = self.nodes[i].command(command).unwrap_or_default();
-            !reply.is_empty() && !reply.starts_with('-')
+            reply = answer(&self.nodes[i], command).unwrap_or_default();
+            !reply.is_empty()
         });
         reply
     }
@@ -267,14 +253,6 @@ impl RedisCluster {
                 node.command("CLUSTER INFO").is_ok_and(|info| holds(&info))
             });
         }
-    }
-
-    fn wait_for_replica(&self, i: usize) {
-        wait_until("a replica is in sync", || {
-            self.nodes[i]
-                .command("INFO replication")
-                .is_ok_and(|info| info.contains("master_link_status:up"))
-        });
     }
 
     /// Waits until all nodes list all others to clients.
@@ -307,38 +285,28 @@ pub struct SlotMove<'a> {
 }
 
 impl SlotMove<'_> {
-    /// Returns some of the keys that the old owner still has.
+    /// Returns some of the keys that the old owner still has. They must be text without spaces.
     ///
     /// # Errors
     /// When the old owner does not answer, or with an error.
-    pub fn keys_left(&self, most: usize) -> io::Result<Vec<Vec<u8>>> {
-        let (slot, most) = (self.slot.to_string(), most.to_string());
-        let words: [&[u8]; 4] = [
-            b"CLUSTER",
-            b"GETKEYSINSLOT",
-            slot.as_bytes(),
-            most.as_bytes(),
-        ];
-        resp::command(self.cluster.nodes[self.from].port(), &words)
+    pub fn keys_left(&self, most: usize) -> io::Result<Vec<String>> {
+        let Self { slot, from, .. } = self;
+        let command = format!("CLUSTER GETKEYSINSLOT {slot} {most}");
+        let reply = answer(&self.cluster.nodes[*from], &command)?;
+        // Behind the count, each key follows its length.
+        let keys = reply.lines().skip(2).step_by(2);
+        Ok(keys.map(str::to_owned).collect())
     }
 
     /// Moves these keys.
     ///
     /// # Errors
     /// When a node does not answer, or with an error, as when the new owner has such a key (`BUSYKEY`).
-    pub fn carry(&self, keys: &[Vec<u8>]) -> io::Result<()> {
-        let port = self.cluster.nodes[self.to].port().to_string();
-        let mut words: Vec<&[u8]> = vec![
-            b"MIGRATE",
-            b"127.0.0.1",
-            port.as_bytes(),
-            b"",
-            b"0",
-            b"5000",
-            b"KEYS",
-        ];
-        words.extend(keys.iter().map(Vec::as_slice));
-        resp::command(self.cluster.nodes[self.from].port(), &words).map(drop)
+    pub fn carry(&self, keys: &[String]) -> io::Result<()> {
+        let (nodes, keys) = (&self.cluster.nodes, keys.join(" "));
+        let port = nodes[self.to].port();
+        let command = format!("MIGRATE 127.0.0.1 {port} \"\" 0 5000 KEYS {keys}");
+        answer(&nodes[self.from], &command).map(drop)
     }
 
     /// Assigns the slot to its new owner. No key may be left.
@@ -354,41 +322,43 @@ impl SlotMove<'_> {
         // owner can undo the change, so the command is repeated until all primaries have it.
         for node in [to, from].into_iter().chain(0..PRIMARIES) {
             wait_until("all primaries know the new owner", || {
-                cluster.assigns(node, &target, slot) || {
+                cluster.shows(node, &target, slot) || {
                     cluster.execute(node, &format!("CLUSTER SETSLOT {slot} NODE {target}"));
-                    cluster.assigns(to, &target, slot) && cluster.assigns(node, &target, slot)
+                    cluster.shows(to, &target, slot) && cluster.shows(node, &target, slot)
                 }
             });
         }
     }
 }
 
+/// Sends a command, and turns the error of the node into an error.
+fn answer(node: &RedisServer, command: &str) -> io::Result<String> {
+    let reply = node.command(command)?;
+    if reply.is_empty() || reply.starts_with('-') {
+        return Err(io::Error::other(reply));
+    }
+    Ok(reply)
+}
+
 /// Returns the numbers of a primary's slots, with spaces between.
 fn slots_of(primary: usize) -> String {
-    let share = |slot: usize| slot * PRIMARIES / SLOTS;
-    let slots = (0..SLOTS).filter(|&slot| share(slot) == primary);
-    slots
-        .map(|slot| slot.to_string())
-        .collect::<Vec<_>>()
-        .join(" ")
+    let slots = primary * SLOTS / PRIMARIES..(primary + 1) * SLOTS / PRIMARIES;
+    let slots: Vec<String> = slots.map(|slot| slot.to_string()).collect();
+    slots.join(" ")
 }
 
 /// Returns each node with its slots, sorted, from the output of `CLUSTER NODES`.
-fn assignments(view: &str) -> Option<Vec<String>> {
-    let mut assignments: Vec<String> = view
-        .lines()
-        .filter_map(|line| {
-            let id = line.split_whitespace().next()?;
-            let slots: Vec<&str> = line
-                .split_whitespace()
-                .skip(8)
-                .filter(|slots| !slots.starts_with('['))
-                .collect();
-            (!slots.is_empty()).then(|| format!("{id} {}", slots.join(" ")))
-        })
-        .collect();
+fn assignments(view: &str) -> Vec<Vec<&str>> {
+    let assignment = |line| {
+        let mut words = str::split_whitespace(line);
+        let id = words.next()?;
+        let slots = words.skip(7).filter(|slots| !slots.starts_with('['));
+        let assignment: Vec<&str> = [id].into_iter().chain(slots).collect();
+        (assignment.len() > 1).then_some(assignment)
+    };
+    let mut assignments: Vec<Vec<&str>> = view.lines().filter_map(assignment).collect();
     assignments.sort();
-    (!assignments.is_empty()).then_some(assignments)
+    assignments
 }
 
 /// Returns whether a line of `CLUSTER NODES` gives its node this slot: `ID ADDRESS FLAGS ... STATE 0-5460 7000`.

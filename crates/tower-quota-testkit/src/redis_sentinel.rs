@@ -1,9 +1,6 @@
 //! A primary and a replica, monitored by real sentinels on free ports.
 
-use std::fs;
 use std::io;
-
-use tempfile::TempDir;
 
 use crate::process::{Process, free_port, start_with_retries};
 use crate::redis_server::RedisServer;
@@ -28,7 +25,6 @@ pub struct RedisSentinel {
 struct Sentinel {
     port: u16,
     _process: Process,
-    _home: TempDir,
 }
 
 impl RedisSentinel {
@@ -55,9 +51,7 @@ impl RedisSentinel {
             sentinels,
         };
         wait_until("the replica is in sync", || {
-            group.servers[1]
-                .command("INFO replication")
-                .is_ok_and(|info| info.contains("master_link_status:up"))
+            group.servers[1].replicates("master_link_status:up")
         });
         for sentinel in &group.sentinels {
             wait_until("the sentinels know each other and the replica", || {
@@ -108,9 +102,7 @@ impl RedisSentinel {
     pub fn wait_for_promotion(&self, i: usize) {
         let port = self.servers[i].port().to_string();
         wait_until("the replica is promoted", || {
-            self.servers[i]
-                .command("INFO replication")
-                .is_ok_and(|info| info.contains("role:master"))
+            self.servers[i].replicates("role:master")
                 && self.sentinels.iter().any(|sentinel| {
                     sentinel
                         .ask("SENTINEL GET-MASTER-ADDR-BY-NAME mymaster")
@@ -122,27 +114,17 @@ impl RedisSentinel {
 
 impl Sentinel {
     fn start(primary: u16) -> io::Result<Self> {
-        let home = TempDir::new()?;
         let port = free_port()?;
-        // A sentinel rewrites its configuration, so it must be a file.
-        let configuration = home.path().join("sentinel.conf");
         let settings = format!(
-            "port {port}\nbind 127.0.0.1\ndir {}\n\
+            "port {port}\n\
              sentinel monitor mymaster 127.0.0.1 {primary} 2\n\
              sentinel down-after-milliseconds mymaster 500\n\
-             sentinel failover-timeout mymaster 3000\n",
-            home.path().display()
+             sentinel failover-timeout mymaster 3000\n"
         );
-        fs::write(&configuration, settings)?;
-        let arguments = [
-            configuration.to_string_lossy().into_owned(),
-            "--sentinel".to_owned(),
-        ];
-        let process = Process::start(&arguments, &["+monitor master"])?;
+        let process = Process::start(&settings, &["--sentinel"], &["+monitor master"])?;
         Ok(Self {
             port,
             _process: process,
-            _home: home,
         })
     }
 

@@ -2,8 +2,6 @@
 
 use std::io;
 
-use tempfile::TempDir;
-
 use crate::process::{Process, free_port, start_with_retries};
 use crate::resp;
 use crate::tls::TlsFiles;
@@ -20,8 +18,6 @@ const QUIT_REPLY: &[u8] = b"+OK\r\n";
 pub struct RedisServer {
     process: Process,
     port: u16,
-    _home: TempDir,
-    options: Vec<String>,
 }
 
 impl RedisServer {
@@ -34,7 +30,7 @@ impl RedisServer {
     /// Starts a server with further command line options, such as `["--maxmemory", "2mb"]`.
     #[must_use]
     pub fn start_with(options: &[&str]) -> Self {
-        start_with_retries("redis-server", || Self::try_start(&[], options))
+        start_with_retries("redis-server", || Self::try_start("port", "", options))
     }
 
     /// Starts a server that accepts TLS only, with the certificate in these files.
@@ -42,23 +38,23 @@ impl RedisServer {
     /// Clients need no certificate. [`command`](Self::command) does not work on it.
     #[must_use]
     pub fn start_tls(files: &TlsFiles) -> Self {
-        start_with_retries("redis-server", || {
-            let options = files.server_options();
-            let options: Vec<&str> = options.iter().map(String::as_str).collect();
-            Self::try_start(&["--port", "0", "--tls-port"], &options)
-        })
+        Self::start_with_tls(&files.server_settings())
     }
 
     /// Starts a server that accepts TLS only, and only clients with the certificate in these files.
     #[must_use]
     pub fn start_mutual_tls(files: &TlsFiles) -> Self {
+        let trusted = files.certificate();
+        Self::start_with_tls(&format!(
+            "{}tls-auth-clients yes\ntls-ca-cert-file \"{}\"\n",
+            files.server_settings(),
+            trusted.display()
+        ))
+    }
+
+    fn start_with_tls(settings: &str) -> Self {
         start_with_retries("redis-server", || {
-            let trusted = files.certificate().to_string_lossy().into_owned();
-            let mut options = files.server_options();
-            let mutual = ["--tls-auth-clients", "yes", "--tls-ca-cert-file", &trusted];
-            options.extend(mutual.map(str::to_owned));
-            let options: Vec<&str> = options.iter().map(String::as_str).collect();
-            Self::try_start(&["--port", "0", "--tls-port"], &options)
+            Self::try_start("port 0\ntls-port", settings, &[])
         })
     }
 
@@ -76,10 +72,8 @@ impl RedisServer {
         reason = "documented: without a server there is no test"
     )]
     pub fn start_again(&mut self) {
-        self.kill();
-        match launch(&self.options) {
-            Ok(process) => self.process = process,
-            Err(error) => panic!("redis-server did not start again: {error}"),
+        if let Err(error) = self.process.start_again() {
+            panic!("redis-server did not start again: {error}");
         }
     }
 
@@ -140,45 +134,23 @@ impl RedisServer {
         Ok(String::from_utf8_lossy(&reply).into_owned())
     }
 
-    /// Starts a server. `port_option` ends with the option that takes the port, such as `--port`.
-    pub(crate) fn try_start(port_option: &[&str], options: &[&str]) -> io::Result<Self> {
-        let home = TempDir::new()?;
-        let port = free_port()?;
-        let port_option = if port_option.is_empty() {
-            &["--port"]
-        } else {
-            port_option
-        };
-        let mut all: Vec<String> = port_option
-            .iter()
-            .map(|&option| option.to_owned())
-            .collect();
-        all.push(port.to_string());
-        all.extend(
-            [
-                "--bind",
-                "127.0.0.1",
-                "--save",
-                "",
-                "--appendonly",
-                "no",
-                "--dir",
-            ]
-            .map(str::to_owned),
-        );
-        all.push(home.path().to_string_lossy().into_owned());
-        all.extend(options.iter().map(|&option| option.to_owned()));
-        let process = launch(&all)?;
-        Ok(Self {
-            process,
-            port,
-            _home: home,
-            options: all,
-        })
+    /// Returns whether the replication of the server has this state.
+    pub(crate) fn replicates(&self, state: &str) -> bool {
+        self.command("INFO replication")
+            .is_ok_and(|info| info.contains(state))
     }
-}
 
-fn launch(options: &[String]) -> io::Result<Process> {
-    // The second is KeyDB's.
-    Process::start(options, &["Ready to accept connections", "Thread 0 alive"])
+    /// Starts a server with settings of its file, and options. `port_setting` takes the port, such as `port`.
+    pub(crate) fn try_start(
+        port_setting: &str,
+        settings: &str,
+        options: &[&str],
+    ) -> io::Result<Self> {
+        let port = free_port()?;
+        let settings = format!("{port_setting} {port}\nsave \"\"\nappendonly no\n{settings}");
+        // The second text is KeyDB's.
+        let ready = &["Ready to accept connections", "Thread 0 alive"];
+        let process = Process::start(&settings, options, ready)?;
+        Ok(Self { process, port })
+    }
 }

@@ -6,6 +6,10 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+/// Clients accept a self-signed certificate as a server's only if it is no authority.
+const REQUEST: &str = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost \
+    -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE";
+
 /// A private key and a self-signed certificate for `localhost` and 127.0.0.1.
 ///
 /// Their files are deleted when this is dropped.
@@ -47,32 +51,22 @@ impl TlsFiles {
         self.home.path().join("key.pem")
     }
 
-    /// Returns the options that make a `redis-server` accept TLS. Clients need no certificate.
-    pub(crate) fn server_options(&self) -> Vec<String> {
-        let [certificate, key] =
-            [self.certificate(), self.key()].map(|path| path.to_string_lossy().into_owned());
-        let options = [
-            "--tls-cert-file",
-            &certificate,
-            "--tls-key-file",
-            &key,
-            "--tls-auth-clients",
-            "no",
-        ];
-        options.map(str::to_owned).to_vec()
+    /// Returns the settings that make a `redis-server` accept TLS. Clients need no certificate.
+    pub(crate) fn server_settings(&self) -> String {
+        format!(
+            "tls-cert-file \"{}\"\ntls-key-file \"{}\"\ntls-auth-clients no\n",
+            self.certificate().display(),
+            self.key().display()
+        )
     }
 
-    /// Returns the options of a cluster node with TLS between nodes, and for clients on a second port.
-    pub(crate) fn node_options(&self, port: u16) -> Vec<String> {
-        let (trusted, port) = (
-            self.certificate().to_string_lossy().into_owned(),
-            port.to_string(),
-        );
-        let mut options = self.server_options();
-        let further = ["--tls-port", &port, "--tls-ca-cert-file", &trusted];
-        let among_nodes = ["--tls-cluster", "yes", "--tls-replication", "yes"];
-        options.extend(further.into_iter().chain(among_nodes).map(str::to_owned));
-        options
+    /// Returns the settings of a cluster node with TLS between nodes, and for clients on a second port.
+    pub(crate) fn node_settings(&self, port: u16) -> String {
+        format!(
+            "{}tls-ca-cert-file \"{}\"\ntls-port {port}\ntls-cluster yes\ntls-replication yes\n",
+            self.server_settings(),
+            self.certificate().display()
+        )
     }
 
     fn try_new() -> io::Result<Self> {
@@ -80,25 +74,7 @@ impl TlsFiles {
             home: TempDir::new()?,
         };
         let status = Command::new("openssl")
-            .args([
-                "req",
-                "-x509",
-                "-newkey",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:prime256v1",
-                "-nodes",
-                "-days",
-                "1",
-            ])
-            .args([
-                "-subj",
-                "/CN=localhost",
-                "-addext",
-                "subjectAltName=DNS:localhost,IP:127.0.0.1",
-            ])
-            // Clients accept a self-signed certificate as a server's only if it is no authority.
-            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+            .args(REQUEST.split_whitespace())
             .arg("-keyout")
             .arg(files.key())
             .arg("-out")
