@@ -88,7 +88,6 @@ pub mod conformance;
 #[cfg(feature = "differential")]
 pub mod differential;
 mod fault_proxy;
-mod join;
 mod model;
 mod model_store;
 mod process;
@@ -111,7 +110,7 @@ pub use self::redis_cluster::{RedisCluster, SlotMove};
 pub use self::redis_sentinel::RedisSentinel;
 pub use self::redis_server::RedisServer;
 pub use self::scripted_store::{
-    RecordedCharge, RecordedOperation, ScriptedAnswer, ScriptedError, ScriptedFuture, ScriptedStore,
+    RecordedCharge, RecordedOperation, ScriptedAnswer, ScriptedError, ScriptedStore,
 };
 pub use self::shared_store::SharedStore;
 pub use self::tls::TlsFiles;

@@ -1,16 +1,17 @@
 //! The model next to a store. Each step runs in both.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tower_quota_core::stored::TRUSTED_LEAD;
 use tower_quota_core::{Charge, Decision, Entry, Key, LimitStatus, Operation, Timestamp, decide};
 
 /// The entries of the keys that were named so far, under a digest.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Model {
-    entries: Vec<(u128, Entry)>,
+    entries: BTreeMap<u128, Entry>,
     /// Entries that counted as missing, being from the future. They stay stored until they are written over.
-    distrusted: Vec<(u128, Entry)>,
+    distrusted: BTreeMap<u128, Entry>,
 }
 
 impl Model {
@@ -20,36 +21,20 @@ impl Model {
         charges: &[Charge<'_>],
         now: Timestamp,
     ) -> Decision {
-        let mut named: Vec<u128> = charges.iter().map(|charge| digest(charge.key())).collect();
-        named.sort_unstable();
-        named.dedup();
+        let named: Vec<u128> = charges.iter().map(|charge| digest(charge.key())).collect();
         for &digest in &named {
-            match self.entries.iter().find(|(known, _)| *known == digest) {
-                Some((_, entry)) if is_from_the_future(entry, now) => {
-                    self.distrusted.push((digest, entry.clone()))
-                }
-                Some(_) => {}
-                None => self.entries.push((digest, Entry::default())),
+            let entry = self.entries.entry(digest).or_default();
+            if is_from_the_future(entry, now) {
+                self.distrusted.insert(digest, entry.clone());
             }
         }
         // Only the entries that a request names take part: the others' instants must not hold its clock.
-        let (digests, mut entries): (Vec<u128>, Vec<&mut Entry>) = self
-            .entries
-            .iter_mut()
-            .filter(|(digest, _)| named.contains(digest))
-            .map(|(digest, entry)| (*digest, entry))
-            .unzip();
-        let positions: Vec<usize> = charges
-            .iter()
-            .map(|charge| {
-                digests
-                    .iter()
-                    .position(|known| *known == digest(charge.key()))
-                    .unwrap_or_default()
-            })
-            .collect();
+        let entries = self.entries.iter_mut();
+        let (digests, mut entries): (Vec<&u128>, Vec<&mut Entry>) =
+            entries.filter(|(digest, _)| named.contains(digest)).unzip();
         decide(operation, charges, now, &mut entries, |charge| {
-            positions[charge]
+            let position = digests.binary_search(&&named[charge]);
+            position.unwrap_or_default()
         })
     }
 
@@ -59,9 +44,8 @@ impl Model {
             let is_new = charges[..position]
                 .iter()
                 .all(|other| other.key() != charge.key());
-            let digest = digest(charge.key());
-            let known = self.entries.iter().find(|(known, _)| *known == digest)?;
-            is_new.then(|| (position, known.1.clone()))
+            let entry = self.entries.get(&digest(charge.key()))?;
+            is_new.then(|| (position, entry.clone()))
         };
         charges.iter().enumerate().filter_map(entry_of).collect()
     }
@@ -73,14 +57,10 @@ impl Model {
     /// has gone on, if the store has not written over it.
     pub(crate) fn stored_entry(&mut self, key: &Key<'_>, stored: &[u8]) -> Entry {
         let digest = digest(key);
-        let Some((_, entry)) = self.entries.iter_mut().find(|(known, _)| *known == digest) else {
+        let Some(entry) = self.entries.get_mut(&digest) else {
             return Entry::default();
         };
-        let distrusted = self
-            .distrusted
-            .extract_if(.., |(known, _)| *known == digest)
-            .last();
-        if let Some((_, distrusted)) = distrusted
+        if let Some(distrusted) = self.distrusted.remove(&digest)
             && entry.is_empty()
             && distrusted.encode() == stored
         {
@@ -91,7 +71,7 @@ impl Model {
 
     /// Returns the latest instant up to `now` at which an entry became full. A store may have forgotten it since.
     pub(crate) fn last_full_at(&self, now: Timestamp) -> Timestamp {
-        let full_at = self.entries.iter().map(|(_, entry)| entry.full_at());
+        let full_at = self.entries.values().map(Entry::full_at);
         full_at
             .filter(|full_at| *full_at <= now)
             .max()

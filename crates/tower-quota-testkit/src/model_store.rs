@@ -1,7 +1,6 @@
 //! A store of the model, for tests of what is built on stores.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::future::{Ready, ready};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +13,7 @@ use crate::model::Model;
 ///
 /// Its refusals carry the [entries](Decision::entries) of their keys. It is slow, and never forgets a key. Clones share
 /// everything.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ModelStore {
     clock: ManualClock,
     model: Arc<Mutex<Model>>,
@@ -56,11 +55,5 @@ impl Store for ModelStore {
     /// Returns `false`, as a store in memory does.
     fn is_shared(&self) -> bool {
         false
-    }
-}
-
-impl fmt::Debug for ModelStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ModelStore").finish_non_exhaustive()
     }
 }

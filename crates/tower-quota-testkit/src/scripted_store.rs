@@ -4,12 +4,13 @@ mod answer;
 
 use std::collections::VecDeque;
 use std::mem;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tower_quota_core::{Charge, Clock, Key, Name, Operation, Store};
+use tower_quota_core::{Charge, Clock, Decision, Key, Name, Operation, Store};
 
 use self::answer::Hold;
-pub use self::answer::{ScriptedAnswer, ScriptedError, ScriptedFuture};
+pub use self::answer::{ScriptedAnswer, ScriptedError};
 use crate::{ManualClock, ModelStore};
 
 /// A test double of a store: it answers from a script and records the operations it gets.
@@ -146,7 +147,7 @@ impl Default for ScriptedStore {
 
 impl Store for ScriptedStore {
     type Error = ScriptedError;
-    type Future = ScriptedFuture;
+    type Future = Pin<Box<dyn Future<Output = Result<Decision, ScriptedError>> + Send>>;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let mut state = self.lock();
@@ -162,8 +163,12 @@ impl Store for ScriptedStore {
         let hold = answer.is_held().then(Arc::<Hold>::default);
         state.held.extend(hold.clone());
         // The memory store is called under the lock, so its operations are in the recorded order.
-        answer.start(operation, self.clock.now(), hold, || {
+        let result = answer.result(operation, self.clock.now(), || {
             self.memory.apply(operation, charges)
+        });
+        Box::pin(async move {
+            answer.wait(hold).await;
+            result
         })
     }
 

@@ -1,12 +1,12 @@
 //! Many requests at once.
 
+use futures_util::future::join_all;
 use tower_quota_core::{Charge, Quota, Store};
 
 use super::Verdict;
 use super::failure::expect;
 use super::samples::{at_once, in_turn, key};
 use super::trial::Trial;
-use crate::join;
 
 const AT_ONCE: usize = 40;
 
@@ -14,7 +14,7 @@ const AT_ONCE: usize = 40;
 async fn admitted(trial: &Trial, charges: &[Charge<'_>]) -> Result<usize, String> {
     let decided = (0..AT_ONCE).map(|_| trial.store().check(charges));
     let mut count = 0;
-    for decision in join::all(decided).await {
+    for decision in join_all(decided).await {
         let decision = decision.map_err(|error| format!("the store failed: {error}"))?;
         count += usize::from(decision.is_allowed());
     }

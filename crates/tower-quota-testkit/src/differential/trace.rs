@@ -1,12 +1,12 @@
 //! One random trace, run on a store and in the model.
 
+use futures_util::future::join_all;
 use tower_quota_core::{Charge, Clock, Decision, Entry, Key, Operation, Store, Timestamp};
 
 use super::Differential;
 use super::plan::{KEYS, Plan, Step, keys};
 use crate::clock::ManualClock;
 use crate::conformance::{Capability, Failure};
-use crate::join;
 use crate::model::{Model, debts};
 
 /// A random trace of requests, to be compared on a store of its own.
@@ -150,7 +150,7 @@ impl<S: Store> Comparison<'_, S> {
         let decided = requests
             .iter()
             .map(|(operation, charges)| self.store.apply(*operation, charges));
-        let found = join::all(decided).await;
+        let found = join_all(decided).await;
         for (((expected, entries), (_, charges)), found) in
             expected.into_iter().zip(&requests).zip(found)
         {

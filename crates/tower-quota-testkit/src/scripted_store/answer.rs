@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
-use std::future::{Future, Ready};
-use std::pin::Pin;
+use std::future::{Ready, poll_fn};
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 
 use tower_quota_core::{Decision, LimitStatus, Operation, Timestamp};
 
@@ -97,26 +97,40 @@ impl ScriptedAnswer {
         self.delay == Delay::UntilReleased
     }
 
-    pub(super) fn start(
-        self,
+    pub(super) fn result(
+        &self,
         operation: Operation,
         now: Timestamp,
-        hold: Option<Arc<Hold>>,
         decide: impl FnOnce() -> Ready<Result<Decision, Infallible>>,
-    ) -> ScriptedFuture {
-        let result = match self.content {
+    ) -> Result<Decision, ScriptedError> {
+        match &self.content {
             Content::Memory => {
                 let Ok(decision) = decide().into_inner();
                 Ok(decision)
             }
-            Content::Statuses(statuses) => Ok(Decision::from_statuses(operation, now, statuses)),
-            Content::Error(error) => Err(error),
-        };
-        ScriptedFuture {
-            result: Some(Box::new(result)),
-            yields: self.delay == Delay::OnePoll,
-            hold,
+            Content::Statuses(statuses) => {
+                let statuses = statuses.iter().copied();
+                Ok(Decision::from_statuses(operation, now, statuses))
+            }
+            Content::Error(error) => Err(error.clone()),
         }
+    }
+
+    /// Waits for the delay of the answer.
+    pub(super) async fn wait(&self, hold: Option<Arc<Hold>>) {
+        let mut yields = self.delay == Delay::OnePoll;
+        poll_fn(|context| {
+            let waker = context.waker();
+            if mem::take(&mut yields) {
+                waker.wake_by_ref();
+                return Poll::Pending;
+            }
+            match &hold {
+                Some(hold) if hold.waits(waker) => Poll::Pending,
+                _ => Poll::Ready(()),
+            }
+        })
+        .await;
     }
 }
 
@@ -127,45 +141,6 @@ impl fmt::Display for ScriptedError {
 }
 
 impl Error for ScriptedError {}
-
-/// The answer to one operation on a [`ScriptedStore`](crate::ScriptedStore).
-///
-/// # Panics
-/// When polled after it was ready.
-#[derive(Debug)]
-#[must_use = "futures do nothing unless polled"]
-pub struct ScriptedFuture {
-    result: Option<Box<Result<Decision, ScriptedError>>>,
-    yields: bool,
-    hold: Option<Arc<Hold>>,
-}
-
-impl Future for ScriptedFuture {
-    type Output = Result<Decision, ScriptedError>;
-
-    #[expect(
-        clippy::panic,
-        reason = "documented: a future must not be polled after it was ready"
-    )]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.yields {
-            self.yields = false;
-            context.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        if self
-            .hold
-            .as_ref()
-            .is_some_and(|hold| hold.waits(context.waker()))
-        {
-            return Poll::Pending;
-        }
-        match self.result.take() {
-            Some(result) => Poll::Ready(*result),
-            None => panic!("polled after it was ready"),
-        }
-    }
-}
 
 /// Holds one answer back until it is released.
 #[derive(Debug, Default)]
