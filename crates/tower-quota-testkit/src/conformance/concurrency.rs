@@ -5,7 +5,7 @@ use tower_quota_core::{Charge, Quota, Store};
 
 use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, in_turn, key};
+use super::samples::{Sample, at_once, in_turn, key};
 use super::trial::Trial;
 
 const AT_ONCE: usize = 40;
@@ -22,11 +22,11 @@ async fn admitted(trial: &Trial, charges: &[Charge<'_>]) -> Result<usize, String
 }
 
 pub(super) async fn concurrent_checks_admit_the_quota(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
+    for ten in trial.samples() {
         for (cost, fit) in [(1, 10), (3, 3)] {
-            trial.step(format!("{name}: {AT_ONCE} requests of {cost} at once"));
-            let busy = key(&format!("{name}, cost {cost}"));
-            let charge = [in_turn("ten", &quota, &busy, cost)];
+            trial.step(format!("{ten}: {AT_ONCE} requests of {cost} at once"));
+            let busy = Sample::new(format!("{ten}, cost {cost}"), ten.quota);
+            let charge = [busy.in_turn(cost)];
             expect("admitted", admitted(trial, &charge).await?, fit)?;
         }
     }
@@ -34,16 +34,16 @@ pub(super) async fn concurrent_checks_admit_the_quota(trial: &mut Trial) -> Verd
 }
 
 pub(super) async fn concurrent_checks_admit_the_tightest(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
+    for ten in trial.samples() {
         trial.step(format!(
-            "{name}: {AT_ONCE} requests at once, of 10 for the key and 25 for everyone"
+            "{ten}: {AT_ONCE} requests at once, of 10 for the key and 25 for everyone"
         ));
-        let everyone = key(&format!("everyone, {name}"));
+        let everyone = key(&format!("everyone, {ten}"));
         let wide = Quota::per_hour(25).fixed_window();
         for (client, fit) in [("ann", 10), ("bob", 10), ("cid", 5)] {
-            let own = key(&format!("{client}, {name}"));
+            let own = key(&format!("{client}, {ten}"));
             let both = [
-                in_turn("ten", &quota, &own, 1),
+                in_turn("ten", &ten.quota, &own, 1),
                 at_once("everyone", &wide, &everyone, 1),
             ];
             expect("admitted", admitted(trial, &both).await?, fit)?;

@@ -4,20 +4,19 @@ use tower_quota_core::Outcome;
 
 use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, expect_remaining, in_turn, key, only};
+use super::samples::{expect_remaining, only};
 use super::trial::Trial;
 
 pub(super) async fn cost_zero_charges_nothing(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
-        let ann = key(name);
-        let peek = [at_once("ten", &quota, &ann, 0)];
-        trial.step(format!("{name}: a peek at a new key"));
+    for ten in trial.samples() {
+        let peek = [ten.at_once(0)];
+        trial.step(format!("{ten}: a peek at a new key"));
         let decision = trial.gets(&peek, Outcome::Allow).await?;
         expect_remaining(&decision, &[10])?;
         for cost in [7, 3] {
-            trial.step(format!("{name}: {cost} units"));
-            trial.admits(&[in_turn("ten", &quota, &ann, cost)]).await?;
-            trial.step(format!("{name}: a peek after {cost} units, twice the same"));
+            trial.step(format!("{ten}: {cost} units"));
+            trial.admits(&[ten.in_turn(cost)]).await?;
+            trial.step(format!("{ten}: a peek after {cost} units, twice the same"));
             let before = trial.gets(&peek, Outcome::Allow).await?;
             expect("the second peek", &trial.check(&peek).await?, &before)?;
         }
@@ -26,36 +25,30 @@ pub(super) async fn cost_zero_charges_nothing(trial: &mut Trial) -> Verdict {
 }
 
 pub(super) async fn cost_above_capacity_never_fits(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
-        let ann = key(name);
+    for ten in trial.samples() {
         for (taken, left) in [(0, 10), (4, 6)] {
-            trial.step(format!("{name}: {taken} units"));
-            trial.check(&[in_turn("ten", &quota, &ann, taken)]).await?;
+            trial.step(format!("{ten}: {taken} units"));
+            trial.check(&[ten.in_turn(taken)]).await?;
             for cost in [11, 1_000, u64::MAX] {
-                trial.step(format!("{name}: {cost} units when {left} are left"));
-                let decision = trial
-                    .gets(&[in_turn("ten", &quota, &ann, cost)], Outcome::Never)
-                    .await?;
+                trial.step(format!("{ten}: {cost} units when {left} are left"));
+                let decision = trial.gets(&[ten.in_turn(cost)], Outcome::Never).await?;
                 expect("retry after", decision.retry_after(), None)?;
                 expect_remaining(&decision, &[left])?;
             }
-            trial.step(format!("{name}: nothing was charged"));
-            trial
-                .leaves(&[at_once("ten", &quota, &ann, 0)], &[left])
-                .await?;
+            trial.step(format!("{ten}: nothing was charged"));
+            trial.leaves(&[ten.at_once(0)], &[left]).await?;
         }
     }
     Ok(())
 }
 
 pub(super) async fn refusal_reports_what_is_left(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
-        let ann = key(name);
-        trial.step(format!("{name}: 7 units"));
-        let taken = trial.check(&[at_once("ten", &quota, &ann, 7)]).await?;
+    for ten in trial.samples() {
+        trial.step(format!("{ten}: 7 units"));
+        let taken = trial.check(&[ten.at_once(7)]).await?;
         for cost in [4, 10] {
-            trial.step(format!("{name}: {cost} units when 3 are left"));
-            let decision = trial.refuses(&[at_once("ten", &quota, &ann, cost)]).await?;
+            trial.step(format!("{ten}: {cost} units when 3 are left"));
+            let decision = trial.refuses(&[ten.at_once(cost)]).await?;
             let (status, before) = (only(&decision)?, only(&taken)?);
             expect("remaining", status.remaining(), 3)?;
             expect("reset after", status.reset_after(), before.reset_after())?;

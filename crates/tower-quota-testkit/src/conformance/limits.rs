@@ -6,7 +6,7 @@ use tower_quota_core::{Charge, Key, Name, Operation, Quota, Store};
 
 use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, expect_remaining, key};
+use super::samples::{at_once, expect_binding, expect_remaining, key};
 use super::trial::Trial;
 
 const TIGHT: Quota = Quota::per_second(3);
@@ -40,26 +40,26 @@ pub(super) async fn one_key_is_charged_all_or_nothing(trial: &mut Trial) -> Verd
 }
 
 pub(super) async fn several_keys_are_charged_all_or_nothing(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
-        let (ann, bob) = (key(&format!("ann, {name}")), key(&format!("bob, {name}")));
-        let everyone = key(&format!("everyone, {name}"));
+    for ten in trial.samples() {
+        let (ann, bob) = (key(&format!("ann, {ten}")), key(&format!("bob, {ten}")));
+        let everyone = key(&format!("everyone, {ten}"));
         let both = |own, cost| {
             [
-                at_once("own", &quota, own, cost),
-                at_once("shared", &quota, &everyone, cost),
+                at_once("own", &ten.quota, own, cost),
+                at_once("shared", &ten.quota, &everyone, cost),
             ]
         };
 
-        trial.step(format!("{name}: ann takes 6"));
+        trial.step(format!("{ten}: ann takes 6"));
         trial.leaves(&both(&ann, 6), &[4, 4]).await?;
-        trial.step(format!("{name}: bob wants 5 of the 4 that are shared"));
+        trial.step(format!("{ten}: bob wants 5 of the 4 that are shared"));
         let decision = trial.refuses(&both(&bob, 5)).await?;
         expect_remaining(&decision, &[10, 4])?;
-        trial.step(format!("{name}: in the other order too"));
+        trial.step(format!("{ten}: in the other order too"));
         let [own, shared] = both(&bob, 5);
         let decision = trial.refuses(&[shared, own]).await?;
         expect_remaining(&decision, &[4, 10])?;
-        trial.step(format!("{name}: neither was charged"));
+        trial.step(format!("{ten}: neither was charged"));
         trial.leaves(&both(&bob, 0), &[10, 4]).await?;
     }
     Ok(())
@@ -75,38 +75,24 @@ pub(super) async fn binding_limit_is_named(trial: &mut Trial) -> Verdict {
             at_once("minute", &minute, &ann, cost),
         ]
     };
-    let bound =
-        |decision: &tower_quota_core::Decision| decision.tightest().map(|status| status.name);
 
     trial.step("admitted: the fewest left bind");
-    expect(
-        "binding",
-        bound(&trial.check(&charges(1)).await?),
-        Some(Name::new("second")),
-    )?;
+    expect_binding(&trial.check(&charges(1)).await?, "second")?;
     trial.step("4 of both: 0 and 1 are left");
-    expect(
-        "binding",
-        bound(&trial.check(&charges(4)).await?),
-        Some(Name::new("second")),
-    )?;
+    expect_binding(&trial.check(&charges(4)).await?, "second")?;
     trial.step("refused by both: the longest wait binds");
     let decision = trial.check(&charges(2)).await?;
-    expect("binding", bound(&decision), Some(Name::new("minute")))?;
+    expect_binding(&decision, "minute")?;
     expect(
         "retry after",
         decision.retry_after(),
         Some(Duration::from_secs(60)),
     )?;
     trial.step("refused by one: it binds");
-    expect(
-        "binding",
-        bound(&trial.check(&charges(1)).await?),
-        Some(Name::new("second")),
-    )?;
+    expect_binding(&trial.check(&charges(1)).await?, "second")?;
     trial.step("a limit that never admits binds before any wait");
     let decision = trial.check(&[charges(6)[0], charges(2)[1]]).await?;
-    expect("binding", bound(&decision), Some(Name::new("second")))?;
+    expect_binding(&decision, "second")?;
     expect(
         "outcome",
         decision.outcome(),

@@ -4,29 +4,29 @@ use tower_quota_core::{Charge, ChargeMode, Decision, Operation, Quota};
 
 use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, expect_remaining, key, only, retry_after};
+use super::samples::{Sample, expect_remaining, only, retry_after};
 use super::trial::{MICROSECOND, Trial};
 
 pub(super) async fn reported_charge_takes_nothing(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
-        let (ann, other) = (key(name), Quota::per_minute(100));
+    for ten in trial.samples() {
+        let other = Quota::per_minute(100);
         let request = [
-            at_once("ten", &quota, &ann, 5).in_mode(ChargeMode::Reported),
-            Charge::new("other", &other, &ann),
+            ten.at_once(5).in_mode(ChargeMode::Reported),
+            Charge::new("other", &other, &ten.key),
         ];
-        trial.step(format!("{name}: a report takes nothing"));
+        trial.step(format!("{ten}: a report takes nothing"));
         trial.leaves(&request, &[10, 99]).await?;
-        trial.step(format!("{name}: one unit is left, and a report admits"));
-        take(trial, &quota, name, 9).await?;
+        trial.step(format!("{ten}: one unit is left, and a report admits"));
+        take(trial, &ten, 9).await?;
         trial.leaves(&request, &[1, 98]).await?;
-        trial.step(format!("{name}: no unit is left, and a report refuses"));
-        take(trial, &quota, name, 1).await?;
+        trial.step(format!("{ten}: no unit is left, and a report refuses"));
+        take(trial, &ten, 1).await?;
         let refused = trial.check(&request).await?;
         expect_remaining(&refused, &[0, 98])?;
         let retry = retry_after(&refused)?;
         trial.advance_to_just_before(retry);
         trial.refuses(&request).await?;
-        trial.step(format!("{name}: a unit is back after the promised wait"));
+        trial.step(format!("{ten}: a unit is back after the promised wait"));
         trial.advance(MICROSECOND);
         trial.admits(&request).await?;
     }
@@ -34,20 +34,19 @@ pub(super) async fn reported_charge_takes_nothing(trial: &mut Trial) -> Verdict 
 }
 
 pub(super) async fn report_until_debt_refuses_in_debt(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
-        let ann = key(name);
-        let request = [at_once("ten", &quota, &ann, 1).in_mode(ChargeMode::ReportedUntilDebt)];
-        trial.step(format!("{name}: nothing is left, and nothing is owed"));
-        take(trial, &quota, name, 10).await?;
+    for ten in trial.samples() {
+        let request = [ten.at_once(1).in_mode(ChargeMode::ReportedUntilDebt)];
+        trial.step(format!("{ten}: nothing is left, and nothing is owed"));
+        take(trial, &ten, 10).await?;
         trial.admits(&request).await?;
-        trial.step(format!("{name}: two units are owed"));
-        take(trial, &quota, name, 2).await?;
+        trial.step(format!("{ten}: two units are owed"));
+        take(trial, &ten, 2).await?;
         let refused = trial.check(&request).await?;
         expect("debt", only(&refused)?.debt(), 2)?;
         let retry = retry_after(&refused)?;
         trial.advance_to_just_before(retry);
         trial.refuses(&request).await?;
-        trial.step(format!("{name}: the debt is paid after the promised wait"));
+        trial.step(format!("{ten}: the debt is paid after the promised wait"));
         trial.advance(MICROSECOND);
         let admitted = trial.admits(&request).await?;
         expect("debt", only(&admitted)?.debt(), 0)?;
@@ -56,32 +55,30 @@ pub(super) async fn report_until_debt_refuses_in_debt(trial: &mut Trial) -> Verd
 }
 
 pub(super) async fn forced_charge_is_always_taken(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
-        let (ann, other) = (key(name), Quota::per_minute(1));
+    for ten in trial.samples() {
+        let other = Quota::per_minute(1);
         let request = |cost| {
             [
-                Charge::new("ten", &quota, &ann)
-                    .cost(cost)
-                    .in_mode(ChargeMode::Forced),
-                Charge::new("other", &other, &ann),
+                ten.in_turn(cost).in_mode(ChargeMode::Forced),
+                Charge::new("other", &other, &ten.key),
             ]
         };
-        trial.step(format!("{name}: an admitted request takes 8 units"));
+        trial.step(format!("{ten}: an admitted request takes 8 units"));
         trial.leaves(&request(8), &[2, 0]).await?;
-        trial.step(format!("{name}: a refused request takes 5 more, into debt"));
+        trial.step(format!("{ten}: a refused request takes 5 more, into debt"));
         let refused = trial.refuses(&request(5)).await?;
         expect_remaining(&refused, &[0, 0])?;
         expect("debt", refused.statuses()[0].debt(), 3)?;
         expect("taken", refused.statuses()[0].taken, 5)?;
         trial.step(format!(
-            "{name}: a request that is refused elsewhere takes 1"
+            "{ten}: a request that is refused elsewhere takes 1"
         ));
         let elsewhere = trial.apply(Operation::Refuse, &request(1)).await?;
         expect("debt", elsewhere.statuses()[0].debt(), 4)?;
-        trial.step(format!("{name}: more than the capacity never refuses"));
+        trial.step(format!("{ten}: more than the capacity never refuses"));
         let alone = trial.admits(&request(11)[..1]).await?;
         expect("debt", only(&alone)?.debt(), 15)?;
-        trial.step(format!("{name}: a peek takes nothing"));
+        trial.step(format!("{ten}: a peek takes nothing"));
         let peeked = trial.apply(Operation::Peek, &request(5)).await?;
         expect("debt", peeked.statuses()[0].debt(), 15)?;
     }
@@ -89,14 +86,11 @@ pub(super) async fn forced_charge_is_always_taken(trial: &mut Trial) -> Verdict 
 }
 
 pub(super) async fn reset_clears_a_debt(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
-        let ann = key(name);
-        trial.step(format!("{name}: a debt of 90 is forgotten"));
-        let owed = take(trial, &quota, name, 100).await?;
+    for ten in trial.samples() {
+        trial.step(format!("{ten}: a debt of 90 is forgotten"));
+        let owed = take(trial, &ten, 100).await?;
         expect("debt", only(&owed)?.debt(), 90)?;
-        let reset = trial
-            .apply(Operation::Reset, &[at_once("ten", &quota, &ann, 1)])
-            .await?;
+        let reset = trial.apply(Operation::Reset, &[ten.at_once(1)]).await?;
         expect("debt", only(&reset)?.debt(), 0)?;
         expect_remaining(&reset, &[10])?;
     }
@@ -104,14 +98,7 @@ pub(super) async fn reset_clears_a_debt(trial: &mut Trial) -> Verdict {
 }
 
 /// Takes units, whether they fit or not.
-async fn take(
-    trial: &mut Trial,
-    quota: &Quota,
-    name: &str,
-    units: u64,
-) -> Result<Decision, String> {
-    let ann = key(name);
-    let charge = Charge::new("ten", quota, &ann).cost(units);
-    let charge = charge.in_mode(ChargeMode::Forced);
+async fn take(trial: &mut Trial, ten: &Sample, units: u64) -> Result<Decision, String> {
+    let charge = ten.in_turn(units).in_mode(ChargeMode::Forced);
     trial.check(&[charge]).await
 }

@@ -6,7 +6,7 @@ use tower_quota_core::{Operation, Outcome, Penalty, Quota};
 
 use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, expect_allowed, expect_remaining, in_turn, key, only, retry_after};
+use super::samples::{at_once, expect_allowed, expect_remaining, key, only, retry_after};
 use super::trial::{MICROSECOND, Trial};
 
 /// Three refusals are free, each further one costs 20 s, up to 100 s.
@@ -15,33 +15,30 @@ const PENALTY: Penalty = Penalty::after(3)
     .most(Duration::from_secs(119));
 
 pub(super) async fn first_refusals_are_free(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
-        let ann = key(name);
-        let one = [at_once("ten", &quota, &ann, 1).penalty(&PENALTY)];
-        trial.step(format!("{name}: all ten are taken"));
-        trial
-            .check(&[in_turn("ten", &quota, &ann, 10).penalty(&PENALTY)])
-            .await?;
+    for ten in trial.samples() {
+        let one = [ten.at_once(1).penalty(&PENALTY)];
+        trial.step(format!("{ten}: all ten are taken"));
+        trial.check(&[ten.in_turn(10).penalty(&PENALTY)]).await?;
         trial.step(format!(
-            "{name}: without a penalty it would be refused like this"
+            "{ten}: without a penalty it would be refused like this"
         ));
-        let plain = trial.check(&[at_once("ten", &quota, &ann, 1)]).await?;
+        let plain = trial.check(&[ten.at_once(1)]).await?;
         for refusal in 1..=3 {
-            trial.step(format!("{name}: refusal {refusal} costs nothing"));
+            trial.step(format!("{ten}: refusal {refusal} costs nothing"));
             expect("the decision", &trial.check(&one).await?, &plain)?;
         }
-        trial.step(format!("{name}: refusal 4 costs a step"));
+        trial.step(format!("{ten}: refusal 4 costs a step"));
         let decision = trial
             .gets(&one, Outcome::Refuse(Duration::from_secs(20)))
             .await?;
         expect("taken", only(&decision)?.taken, 0)?;
         trial.advance_to_just_before(Duration::from_secs(20));
         trial.step(format!(
-            "{name}: blocked to the last microsecond, with no units left"
+            "{ten}: blocked to the last microsecond, with no units left"
         ));
         trial.leaves(&[one[0].cost(0)], &[0]).await?;
         trial.advance(MICROSECOND);
-        trial.step(format!("{name}: not blocked any longer"));
+        trial.step(format!("{ten}: not blocked any longer"));
         trial.admits(&one).await?;
     }
     Ok(())

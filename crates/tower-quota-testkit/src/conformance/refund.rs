@@ -17,42 +17,40 @@ fn refund(decision: &mut Decision) -> Result<Operation, String> {
 }
 
 pub(super) async fn refund_restores_units(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
-        let ann = key(name);
-        trial.step(format!("{name}: 2 units, then 5"));
-        trial.check(&[in_turn("ten", &quota, &ann, 2)]).await?;
-        let five = [in_turn("ten", &quota, &ann, 5)];
+    for ten in trial.samples() {
+        trial.step(format!("{ten}: 2 units, then 5"));
+        trial.check(&[ten.in_turn(2)]).await?;
+        let five = [ten.in_turn(5)];
         let mut decision = trial.check(&five).await?;
         expect_remaining(&decision, &[3])?;
-        trial.step(format!("{name}: the 5 are refunded"));
+        trial.step(format!("{ten}: the 5 are refunded"));
         let operation = refund(&mut decision)?;
         let refunded = trial.apply(operation, &five).await?;
         expect_remaining(&refunded, &[8])?;
         expect("units given back", refunded.statuses()[0].taken, 5)?;
-        trial.step(format!("{name}: a part of a charge can be refunded"));
+        trial.step(format!("{ten}: a part of a charge can be refunded"));
         let mut decision = trial.check(&five).await?;
         let operation = refund(&mut decision)?;
-        let part = [in_turn("ten", &quota, &ann, 1)];
+        let part = [ten.in_turn(1)];
         expect_remaining(&trial.apply(operation, &part).await?, &[4])?;
     }
     Ok(())
 }
 
 pub(super) async fn refund_is_capped(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
-        let ann = key(name);
-        trial.step(format!("{name}: more than was taken"));
-        let mut decision = trial.check(&[in_turn("ten", &quota, &ann, 4)]).await?;
+    for ten in trial.samples() {
+        trial.step(format!("{ten}: more than was taken"));
+        let mut decision = trial.check(&[ten.in_turn(4)]).await?;
         let operation = refund(&mut decision)?;
         for (cost, given) in [(9, 4), (u64::MAX, 0)] {
-            let more = [in_turn("ten", &quota, &ann, cost)];
+            let more = [ten.in_turn(cost)];
             let refunded = trial.apply(operation, &more).await?;
             expect_remaining(&refunded, &[10])?;
             expect("units given back", refunded.statuses()[0].taken, given)?;
         }
-        trial.step(format!("{name}: a refund to an unknown client"));
-        let bob = key(&format!("bob, {name}"));
-        let fresh = [in_turn("ten", &quota, &bob, 3)];
+        trial.step(format!("{ten}: a refund to an unknown client"));
+        let bob = key(&format!("bob, {ten}"));
+        let fresh = [in_turn("ten", &ten.quota, &bob, 3)];
         expect_remaining(&trial.apply(operation, &fresh).await?, &[10])?;
     }
     Ok(())
@@ -90,13 +88,12 @@ pub(super) async fn refund_goes_to_its_own_window(trial: &mut Trial) -> Verdict 
 }
 
 pub(super) async fn refund_works_once(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
-        let ann = key(name);
-        trial.step(format!("{name}: 8 units"));
-        let charge = [at_once("ten", &quota, &ann, 8)];
+    for ten in trial.samples() {
+        trial.step(format!("{ten}: 8 units"));
+        let charge = [ten.at_once(8)];
         let mut admitted = trial.check(&charge).await?;
         trial.step(format!(
-            "{name}: a clone has no refund, the original has one"
+            "{ten}: a clone has no refund, the original has one"
         ));
         expect("the clone's refund", admitted.clone().refund(), None)?;
         let expected = Operation::Refund {
@@ -104,10 +101,10 @@ pub(super) async fn refund_works_once(trial: &mut Trial) -> Verdict {
         };
         expect("the first refund", admitted.refund(), Some(expected))?;
         expect("the second refund", admitted.refund(), None)?;
-        trial.step(format!("{name}: a refusal has none"));
+        trial.step(format!("{ten}: a refusal has none"));
         expect("the refund", trial.check(&charge).await?.refund(), None)?;
         trial.step(format!(
-            "{name}: a refund has none of its own, nor has a reset"
+            "{ten}: a refund has none of its own, nor has a reset"
         ));
         for operation in [expected, Operation::Reset] {
             expect(

@@ -1,13 +1,14 @@
 //! The quotas and keys that the cases use.
 
+use std::fmt;
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Decision, Key, LimitStatus, Name, Outcome, Quota};
 
 use super::failure::{Verdict, expect};
 
-/// Ten units in ten seconds, by every algorithm and by fixed windows with each offset. The name is the key's and the
-/// limit's, so samples share no counter.
+/// Ten units in ten seconds, by every algorithm and by fixed windows with each offset. The name is the
+/// key's, so samples share no counter.
 pub(super) const TEN_IN_TEN: &[(&str, Quota)] = {
     const TEN: Quota = Quota::new(10, Duration::from_secs(10));
     &[
@@ -27,6 +28,37 @@ pub(super) const TEN_IN_TEN: &[(&str, Quota)] = {
         ("sliding log", TEN.sliding_log()),
     ]
 };
+
+/// Ten units in ten seconds by one algorithm, and a key that no other sample has.
+pub(super) struct Sample {
+    pub(super) name: String,
+    pub(super) quota: Quota,
+    pub(super) key: Key<'static>,
+}
+
+impl Sample {
+    pub(super) fn new(name: impl Into<String>, quota: Quota) -> Self {
+        let name = name.into();
+        let key = key(&name);
+        Self { name, quota, key }
+    }
+
+    /// Returns a charge of the limit `ten` that never waits.
+    pub(super) fn at_once(&self, cost: u64) -> Charge<'_> {
+        at_once("ten", &self.quota, &self.key, cost)
+    }
+
+    /// Returns a charge of the limit `ten` that accepts any wait.
+    pub(super) fn in_turn(&self, cost: u64) -> Charge<'_> {
+        in_turn("ten", &self.quota, &self.key, cost)
+    }
+}
+
+impl fmt::Display for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
 
 const CLIENT: Name = Name::new("client");
 
@@ -83,6 +115,12 @@ pub(super) fn expect_remaining(decision: &Decision, expected: &[u64]) -> Verdict
     let statuses = decision.statuses().iter();
     let found: Vec<u64> = statuses.map(LimitStatus::remaining).collect();
     expect("remaining", found.as_slice(), expected)
+}
+
+/// Fails the step unless the limit of this name binds.
+pub(super) fn expect_binding(decision: &Decision, name: &'static str) -> Verdict {
+    let binding = decision.tightest().map(|status| status.name);
+    expect("binding", binding, Some(Name::new(name)))
 }
 
 /// Fails the step unless the request was admitted, or refused, as expected.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Decision, Name, Outcome, Quota};
+use tower_quota_core::{Decision, Outcome, Quota};
 
 use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, expect_remaining, in_turn, key};
+use super::samples::{at_once, expect_binding, expect_remaining, in_turn, key};
 use super::trial::Trial;
 
 const WIDE: Quota = Quota::per_hour(100).fixed_window();
@@ -27,39 +27,34 @@ fn taken(decision: &Decision) -> Vec<u64> {
 }
 
 pub(super) async fn shadow_never_refuses(trial: &mut Trial) -> Verdict {
-    for (name, quota) in trial.quotas() {
-        let ann = key(name);
+    for ten in trial.samples() {
         let ask = |cost| {
             [
-                at_once("real", &WIDE, &ann, 1),
-                at_once("dry", &quota, &ann, cost).shadow(),
+                at_once("real", &WIDE, &ten.key, 1),
+                at_once("dry", &ten.quota, &ten.key, cost).shadow(),
             ]
         };
-        trial.step(format!("{name}: 10 units of a shadow"));
+        trial.step(format!("{ten}: 10 units of a shadow"));
         let decision = trial
             .gets(
-                &[ask(1)[0], in_turn("dry", &quota, &ann, 10).shadow()],
+                &[ask(1)[0], in_turn("dry", &ten.quota, &ten.key, 10).shadow()],
                 Outcome::Allow,
             )
             .await?;
         expect("taken", taken(&decision), vec![1, 10])?;
         expect("would refuse", would_refuse(&decision), vec![])?;
-        trial.step(format!("{name}: one more would be refused, and passes"));
+        trial.step(format!("{ten}: one more would be refused, and passes"));
         let mut decision = trial.gets(&ask(1), Outcome::Allow).await?;
         expect("would refuse", would_refuse(&decision), vec!["dry"])?;
         expect("taken", taken(&decision), vec![1, 0])?;
-        expect(
-            "binding",
-            decision.tightest().map(|status| status.name),
-            Some(Name::new("real")),
-        )?;
+        expect_binding(&decision, "real")?;
         expect_remaining(&decision, &[98, 0])?;
-        trial.step(format!("{name}: its units can be refunded"));
+        trial.step(format!("{ten}: its units can be refunded"));
         if let Some(refund) = decision.refund() {
             let [real, dry] = ask(1);
             expect_remaining(&trial.apply(refund, &[real, dry.cost(0)]).await?, &[99, 0])?;
         }
-        trial.step(format!("{name}: more than it ever holds passes too"));
+        trial.step(format!("{ten}: more than it ever holds passes too"));
         let decision = trial.gets(&ask(11), Outcome::Allow).await?;
         expect("would refuse", would_refuse(&decision), vec!["dry"])?;
     }
@@ -101,11 +96,7 @@ pub(super) async fn shadow_hides_no_refusal(trial: &mut Trial) -> Verdict {
     let decision = trial
         .gets(&both, Outcome::Refuse(Duration::from_secs(60)))
         .await?;
-    expect(
-        "binding",
-        decision.tightest().map(|status| status.name),
-        Some(Name::new("minute")),
-    )?;
+    expect_binding(&decision, "minute")?;
     expect("would refuse", would_refuse(&decision), vec!["hour"])?;
     let enforced: Vec<_> = decision
         .enforced()

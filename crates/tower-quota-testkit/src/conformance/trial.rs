@@ -8,7 +8,7 @@ use tower_quota_core::{
 
 use super::capability::Capability;
 use super::failure::{Failure, Verdict, expect};
-use super::samples::{TEN_IN_TEN, expect_allowed, expect_remaining};
+use super::samples::{Sample, TEN_IN_TEN, expect_allowed, expect_remaining};
 use crate::clock::ManualClock;
 use crate::model::{Model, debts};
 
@@ -32,17 +32,16 @@ impl Trial {
         }
     }
 
-    /// Returns ten units in ten seconds, by every algorithm that the store has.
-    pub(super) fn quotas(&self) -> Vec<(&'static str, Quota)> {
-        let has = |quota: &Quota| match quota.algorithm() {
+    /// Returns a sample of every algorithm that the store has.
+    pub(super) fn samples(&self) -> Vec<Sample> {
+        let has = |(_, quota): &&(&str, Quota)| match quota.algorithm() {
             Algorithm::LeakyBucket => !self.lacks.contains(&Capability::Waiting),
             Algorithm::SlidingLog => !self.lacks.contains(&Capability::SlidingLogs),
             _ => true,
         };
-        TEN_IN_TEN
-            .iter()
-            .copied()
-            .filter(|(_, quota)| has(quota))
+        let samples = TEN_IN_TEN.iter().filter(has);
+        samples
+            .map(|(name, quota)| Sample::new(*name, *quota))
             .collect()
     }
 
