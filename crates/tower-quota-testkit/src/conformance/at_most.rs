@@ -6,60 +6,52 @@ use tower_quota_core::Quota;
 
 use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, expect_remaining, in_turn, key, only, retry_after};
+use super::samples::{Sample, at_once, expect_remaining, in_turn, key, only, retry_after};
 use super::trial::Trial;
 
 const WIDE: Quota = Quota::per_hour(100).fixed_window();
 
-pub(super) async fn partial_grant_takes_what_is_left(trial: &mut Trial) -> Verdict {
-    for ten in trial.samples() {
-        for (cost, taken, left) in [(4, 4, 6), (u64::MAX, 6, 0)] {
-            trial.step(format!("{ten}: at most {cost}"));
-            let mut decision = trial.admits(&[ten.in_turn(cost).at_most()]).await?;
-            expect("taken", only(&decision)?.taken, taken)?;
-            expect_remaining(&decision, &[left])?;
-            if let (0, Some(refund)) = (left, decision.refund()) {
-                trial.step(format!("{ten}: the units are refilled, and taken again"));
-                let back = ten.in_turn(taken);
-                expect_remaining(&trial.apply(refund, &[back]).await?, &[taken])?;
-                trial.leaves(&[back.cost(9).at_most()], &[0]).await?;
-            }
+pub(super) async fn partial_grant_takes_what_is_left(trial: &mut Trial, ten: &Sample) -> Verdict {
+    for (cost, taken, left) in [(4, 4, 6), (u64::MAX, 6, 0)] {
+        trial.step(format!("at most {cost}"));
+        let mut decision = trial.admits(&[ten.in_turn(cost).at_most()]).await?;
+        expect("taken", only(&decision)?.taken, taken)?;
+        expect_remaining(&decision, &[left])?;
+        if let (0, Some(refund)) = (left, decision.refund()) {
+            trial.step("the units are refilled, and taken again");
+            let back = ten.in_turn(taken);
+            expect_remaining(&trial.apply(refund, &[back]).await?, &[taken])?;
+            trial.leaves(&[back.cost(9).at_most()], &[0]).await?;
         }
-        trial.step(format!(
-            "{ten}: with nothing left it is refused like one unit"
-        ));
-        let five = trial.check(&[ten.at_once(5).at_most()]).await?;
-        let one = trial.check(&[ten.at_once(1)]).await?;
-        expect("the decision", &five, &one)?;
-        expect("taken", only(&five)?.taken, 0)?;
-        trial.step(format!("{ten}: admitted after the promised wait"));
-        trial.advance(retry_after(&five)?);
-        trial.admits(&[ten.at_once(1).at_most()]).await?;
-        trial.step(format!("{ten}: a peek takes nothing"));
-        let decision = trial.check(&[ten.at_once(0).at_most()]).await?;
-        expect("taken", only(&decision)?.taken, 0)?;
     }
+    trial.step("with nothing left it is refused like one unit");
+    let five = trial.check(&[ten.at_once(5).at_most()]).await?;
+    let one = trial.check(&[ten.at_once(1)]).await?;
+    expect("the decision", &five, &one)?;
+    expect("taken", only(&five)?.taken, 0)?;
+    trial.step("admitted after the promised wait");
+    trial.advance(retry_after(&five)?);
+    trial.admits(&[ten.at_once(1).at_most()]).await?;
+    trial.step("a peek takes nothing");
+    let decision = trial.check(&[ten.at_once(0).at_most()]).await?;
+    expect("taken", only(&decision)?.taken, 0)?;
     Ok(())
 }
 
-pub(super) async fn partial_grants_take_the_same(trial: &mut Trial) -> Verdict {
-    for ten in trial.samples() {
-        let (ann, bob) = (key(&format!("ann, {ten}")), key(&format!("bob, {ten}")));
-        trial.step(format!(
-            "{ten}: each takes the least that is left of any; a fixed cost stays"
-        ));
-        let wanted = [
-            in_turn("ten", &ten.quota, &ann, 50).at_most(),
-            at_once("wide", &WIDE, &bob, 50).at_most(),
-            at_once("requests", &WIDE, &ann, 1),
-        ];
-        trial.leaves(&wanted, &[0, 90, 99]).await?;
-        trial.step(format!("{ten}: one has nothing left"));
-        let decision = trial
-            .refuses(&wanted.map(|charge| charge.max_wait(Duration::ZERO)))
-            .await?;
-        expect_remaining(&decision, &[0, 90, 99])?;
-    }
+pub(super) async fn partial_grants_take_the_same(trial: &mut Trial, ten: &Sample) -> Verdict {
+    let (ann, bob) = (key(&format!("ann, {ten}")), key(&format!("bob, {ten}")));
+    trial.step("each takes the least that is left of any; a fixed cost stays");
+    let wanted = [
+        in_turn("ten", &ten.quota, &ann, 50).at_most(),
+        at_once("wide", &WIDE, &bob, 50).at_most(),
+        at_once("requests", &WIDE, &ann, 1),
+    ];
+    trial.leaves(&wanted, &[0, 90, 99]).await?;
+    trial.step("one has nothing left");
+    let decision = trial
+        .refuses(&wanted.map(|charge| charge.max_wait(Duration::ZERO)))
+        .await?;
+    expect_remaining(&decision, &[0, 90, 99])?;
     Ok(())
 }
 

@@ -6,7 +6,9 @@ use tower_quota_core::{Operation, Outcome, Quota};
 
 use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, expect_allowed, expect_remaining, in_turn, key, retry_after};
+use super::samples::{
+    Sample, at_once, expect_allowed, expect_remaining, in_turn, key, retry_after,
+};
 use super::trial::{MICROSECOND, Trial};
 
 pub(super) async fn charge_goes_into_debt(trial: &mut Trial) -> Verdict {
@@ -38,91 +40,79 @@ pub(super) async fn charge_goes_into_debt(trial: &mut Trial) -> Verdict {
     Ok(())
 }
 
-pub(super) async fn reset_clears_counters(trial: &mut Trial) -> Verdict {
-    for ten in trial.samples() {
-        let (ann, bob) = (key(&format!("ann, {ten}")), key(&format!("bob, {ten}")));
-        trial.step(format!("{ten}: all is taken, of two limits and two keys"));
-        for who in [&ann, &bob] {
-            let both = [
-                in_turn("ten", &ten.quota, who, 10),
-                in_turn("other", &ten.quota, who, 10),
-            ];
-            trial.admits(&both).await?;
-        }
-        trial.step(format!("{ten}: one limit of one key is reset"));
-        let reset = trial
-            .apply(Operation::Reset, &[at_once("ten", &ten.quota, &ann, 1)])
-            .await?;
-        expect_remaining(&reset, &[10])?;
-        trial.step(format!("{ten}: the others are not"));
-        let peek = |who| {
-            [
-                at_once("ten", &ten.quota, who, 0),
-                at_once("other", &ten.quota, who, 0),
-            ]
-        };
-        trial.leaves(&peek(&ann), &[10, 0]).await?;
-        trial.leaves(&peek(&bob), &[0, 0]).await?;
+pub(super) async fn reset_clears_counters(trial: &mut Trial, ten: &Sample) -> Verdict {
+    let (ann, bob) = (key(&format!("ann, {ten}")), key(&format!("bob, {ten}")));
+    trial.step("all is taken, of two limits and two keys");
+    for who in [&ann, &bob] {
+        let both = [
+            in_turn("ten", &ten.quota, who, 10),
+            in_turn("other", &ten.quota, who, 10),
+        ];
+        trial.admits(&both).await?;
     }
+    trial.step("one limit of one key is reset");
+    let reset = trial
+        .apply(Operation::Reset, &[at_once("ten", &ten.quota, &ann, 1)])
+        .await?;
+    expect_remaining(&reset, &[10])?;
+    trial.step("the others are not");
+    let peek = |who| {
+        [
+            at_once("ten", &ten.quota, who, 0),
+            at_once("other", &ten.quota, who, 0),
+        ]
+    };
+    trial.leaves(&peek(&ann), &[10, 0]).await?;
+    trial.leaves(&peek(&bob), &[0, 0]).await?;
     Ok(())
 }
 
-pub(super) async fn counted_refusals_are_charged(trial: &mut Trial) -> Verdict {
-    for ten in trial.samples() {
-        let ask = |cost| {
-            [
-                at_once("strict", &ten.quota, &ten.key, cost).count_refusals(),
-                at_once("mild", &ten.quota, &ten.key, cost),
-            ]
-        };
-        trial.step(format!("{ten}: 7 units"));
-        trial.leaves(&ask(7), &[3, 3]).await?;
-        trial.step(format!(
-            "{ten}: 5 more are refused, and the strict limit takes what is left"
-        ));
-        let decision = trial.refuses(&ask(5)).await?;
-        expect_remaining(&decision, &[0, 3])?;
-        trial.step(format!("{ten}: it never goes into debt"));
-        let before = trial.check(&ask(5)).await?;
-        expect(
-            "the same refusal again",
-            &trial.check(&ask(5)).await?,
-            &before,
-        )?;
-        trial.step(format!("{ten}: a peek is no refusal"));
-        trial.admits(&ask(0)).await?;
-        trial.step(format!("{ten}: even so, the promised wait is kept"));
-        let retry = retry_after(&before)?;
-        trial.advance(retry);
-        trial.admits(&ask(5)).await?;
-    }
+pub(super) async fn counted_refusals_are_charged(trial: &mut Trial, ten: &Sample) -> Verdict {
+    let ask = |cost| {
+        [
+            at_once("strict", &ten.quota, &ten.key, cost).count_refusals(),
+            at_once("mild", &ten.quota, &ten.key, cost),
+        ]
+    };
+    trial.step("7 units");
+    trial.leaves(&ask(7), &[3, 3]).await?;
+    trial.step("5 more are refused, and the strict limit takes what is left");
+    let decision = trial.refuses(&ask(5)).await?;
+    expect_remaining(&decision, &[0, 3])?;
+    trial.step("it never goes into debt");
+    let before = trial.check(&ask(5)).await?;
+    expect(
+        "the same refusal again",
+        &trial.check(&ask(5)).await?,
+        &before,
+    )?;
+    trial.step("a peek is no refusal");
+    trial.admits(&ask(0)).await?;
+    trial.step("even so, the promised wait is kept");
+    let retry = retry_after(&before)?;
+    trial.advance(retry);
+    trial.admits(&ask(5)).await?;
     Ok(())
 }
 
-pub(super) async fn refusal_elsewhere_is_judged(trial: &mut Trial) -> Verdict {
-    for ten in trial.samples() {
-        let ask = |cost| {
-            [
-                in_turn("strict", &ten.quota, &ten.key, cost).count_refusals(),
-                in_turn("mild", &ten.quota, &ten.key, cost),
-            ]
-        };
-        trial.step(format!(
-            "{ten}: 4 units that would fit are refused elsewhere, and the strict limit takes them"
-        ));
-        let mut decision = trial.apply(Operation::Refuse, &ask(4)).await?;
-        expect_allowed(&decision, true)?;
-        expect_remaining(&decision, &[6, 10])?;
-        expect("refund", decision.refund(), None)?;
-        trial.step(format!(
-            "{ten}: 7 that would not fit get a wait, and take what is left"
-        ));
-        let decision = trial.apply(Operation::Refuse, &ask(7)).await?;
-        expect_remaining(&decision, &[0, 10])?;
-        let retry = retry_after(&decision)?;
-        trial.step(format!("{ten}: admitted after the promised wait"));
-        trial.advance(retry);
-        trial.admits(&ask(7)).await?;
-    }
+pub(super) async fn refusal_elsewhere_is_judged(trial: &mut Trial, ten: &Sample) -> Verdict {
+    let ask = |cost| {
+        [
+            in_turn("strict", &ten.quota, &ten.key, cost).count_refusals(),
+            in_turn("mild", &ten.quota, &ten.key, cost),
+        ]
+    };
+    trial.step("4 units that would fit are refused elsewhere, and the strict limit takes them");
+    let mut decision = trial.apply(Operation::Refuse, &ask(4)).await?;
+    expect_allowed(&decision, true)?;
+    expect_remaining(&decision, &[6, 10])?;
+    expect("refund", decision.refund(), None)?;
+    trial.step("7 that would not fit get a wait, and take what is left");
+    let decision = trial.apply(Operation::Refuse, &ask(7)).await?;
+    expect_remaining(&decision, &[0, 10])?;
+    let retry = retry_after(&decision)?;
+    trial.step("admitted after the promised wait");
+    trial.advance(retry);
+    trial.admits(&ask(7)).await?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use tower_quota_core::{Charge, Key, Name, Operation, Quota, Store};
 
 use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, expect_binding, expect_remaining, key};
+use super::samples::{Sample, at_once, expect_binding, expect_remaining, key};
 use super::trial::Trial;
 
 const TIGHT: Quota = Quota::per_second(3);
@@ -39,29 +39,30 @@ pub(super) async fn one_key_is_charged_all_or_nothing(trial: &mut Trial) -> Verd
     expect_remaining(&decision, &[3, 0, 95])
 }
 
-pub(super) async fn several_keys_are_charged_all_or_nothing(trial: &mut Trial) -> Verdict {
-    for ten in trial.samples() {
-        let (ann, bob) = (key(&format!("ann, {ten}")), key(&format!("bob, {ten}")));
-        let everyone = key(&format!("everyone, {ten}"));
-        let both = |own, cost| {
-            [
-                at_once("own", &ten.quota, own, cost),
-                at_once("shared", &ten.quota, &everyone, cost),
-            ]
-        };
+pub(super) async fn several_keys_are_charged_all_or_nothing(
+    trial: &mut Trial,
+    ten: &Sample,
+) -> Verdict {
+    let (ann, bob) = (key(&format!("ann, {ten}")), key(&format!("bob, {ten}")));
+    let everyone = key(&format!("everyone, {ten}"));
+    let both = |own, cost| {
+        [
+            at_once("own", &ten.quota, own, cost),
+            at_once("shared", &ten.quota, &everyone, cost),
+        ]
+    };
 
-        trial.step(format!("{ten}: ann takes 6"));
-        trial.leaves(&both(&ann, 6), &[4, 4]).await?;
-        trial.step(format!("{ten}: bob wants 5 of the 4 that are shared"));
-        let decision = trial.refuses(&both(&bob, 5)).await?;
-        expect_remaining(&decision, &[10, 4])?;
-        trial.step(format!("{ten}: in the other order too"));
-        let [own, shared] = both(&bob, 5);
-        let decision = trial.refuses(&[shared, own]).await?;
-        expect_remaining(&decision, &[4, 10])?;
-        trial.step(format!("{ten}: neither was charged"));
-        trial.leaves(&both(&bob, 0), &[10, 4]).await?;
-    }
+    trial.step("ann takes 6");
+    trial.leaves(&both(&ann, 6), &[4, 4]).await?;
+    trial.step("bob wants 5 of the 4 that are shared");
+    let decision = trial.refuses(&both(&bob, 5)).await?;
+    expect_remaining(&decision, &[10, 4])?;
+    trial.step("in the other order too");
+    let [own, shared] = both(&bob, 5);
+    let decision = trial.refuses(&[shared, own]).await?;
+    expect_remaining(&decision, &[4, 10])?;
+    trial.step("neither was charged");
+    trial.leaves(&both(&bob, 0), &[10, 4]).await?;
     Ok(())
 }
 

@@ -96,9 +96,10 @@ where
     trial.conclude(verdict)
 }
 
-/// Defines the cases once: the list of names, the call of each, and the macro that makes tests of them.
+/// Defines the cases once: the list of names, the call of each, and the macro that makes tests of them. A case runs
+/// `once`, or with `each` sample.
 macro_rules! cases {
-    ($d:tt $($module:ident $([$need:ident])?: $($case:ident),+;)+) => {
+    ($d:tt $($module:ident $kind:ident $([$need:ident])?: $($case:ident),+;)+) => {
         /// The names of the cases.
         pub const CASES: &[&str] = &[$($(stringify!($case),)+)+];
 
@@ -108,7 +109,7 @@ macro_rules! cases {
 
         async fn run_case(case: &str, trial: &mut Trial) -> Verdict {
             match case {
-                $($(stringify!($case) => $module::$case(trial).await,)+)+
+                $($(stringify!($case) => cases!(@run $kind, trial, $module::$case),)+)+
                 _ => Ok(()),
             }
         }
@@ -139,34 +140,48 @@ macro_rules! cases {
             };
         }
     };
+    (@run once, $trial:ident, $case:path) => { $case($trial).await };
+    (@run each, $trial:ident, $case:path) => {{
+        for ten in $trial.samples() {
+            $trial.begin(&ten);
+            $case($trial, &ten).await?;
+        }
+        Ok(())
+    }};
     (@need) => { None };
     (@need $need:ident) => { Some(Capability::$need) };
 }
 
 cases! { $
-    limits: most_charges_are_decided_together, one_key_is_charged_all_or_nothing, binding_limit_is_named, order_of_limits_does_not_matter, keys_are_counted_separately;
-    limits [SeveralKeys]: several_keys_are_charged_all_or_nothing;
-    subsets: subsets_and_orders_share_the_counters, unasked_limits_keep_their_time;
-    promises: retry_after_is_exact, reset_after_is_exact, remaining_is_exact;
-    cost: cost_zero_charges_nothing, cost_above_capacity_never_fits, refusal_reports_what_is_left;
-    refund: refund_restores_units, refund_is_capped, refund_goes_to_its_own_window, refund_works_once,
-        refund_across_time_creates_no_units;
-    charging: charge_goes_into_debt, reset_clears_counters;
-    charging [CountedRefusals]: counted_refusals_are_charged, refusal_elsewhere_is_judged;
-    time: clock_going_backwards_changes_nothing, entry_from_future_counts_as_missing, full_entry_equals_missing_entry,
-        earlier_window_is_still_read, windows_are_aligned;
-    change: raised_capacity_keeps_remaining_units, raised_window_applies_at_once, lowered_capacity_clamps_remaining_units, new_rate_applies_at_once,
-        two_versions_share_one_counter, alternating_versions_create_no_units;
-    peek [Peeks]: peek_reports_what_a_request_gets, peek_changes_nothing;
-    waiting [Waiting]: turns_are_evenly_spaced, max_wait_bounds_the_wait, bucket_can_make_requests_wait;
-    shadow [Shadows]: shadow_never_refuses, shadow_is_taken_with_the_others, shadow_hides_no_refusal;
-    penalty [Penalties]: first_refusals_are_free, block_grows_and_expires, only_own_refusals_give_strikes,
-        cost_zero_is_not_blocked, reset_clears_strikes, peek_sees_a_block;
-    at_most [PartialGrants]: partial_grant_takes_what_is_left, partial_grants_take_the_same,
-        shadow_does_not_cut_partial_grants;
-    holds [Holds]: refund_releases_a_hold, hold_expires_unless_renewed, refused_hold_retries_within_a_second,
+    limits once: most_charges_are_decided_together, one_key_is_charged_all_or_nothing, binding_limit_is_named,
+        order_of_limits_does_not_matter, keys_are_counted_separately;
+    limits each [SeveralKeys]: several_keys_are_charged_all_or_nothing;
+    subsets once: subsets_and_orders_share_the_counters, unasked_limits_keep_their_time;
+    promises each: retry_after_is_exact, reset_after_is_exact, remaining_is_exact;
+    cost each: cost_zero_charges_nothing, cost_above_capacity_never_fits, refusal_reports_what_is_left;
+    refund once: refund_goes_to_its_own_window, refund_across_time_creates_no_units;
+    refund each: refund_restores_units, refund_is_capped, refund_works_once;
+    charging once: charge_goes_into_debt;
+    charging each: reset_clears_counters;
+    charging each [CountedRefusals]: counted_refusals_are_charged, refusal_elsewhere_is_judged;
+    time once: earlier_window_is_still_read, windows_are_aligned;
+    time each: clock_going_backwards_changes_nothing, entry_from_future_counts_as_missing,
+        full_entry_equals_missing_entry;
+    change once: two_versions_share_one_counter, alternating_versions_create_no_units;
+    change each: raised_capacity_keeps_remaining_units, raised_window_applies_at_once,
+        lowered_capacity_clamps_remaining_units, new_rate_applies_at_once;
+    peek each [Peeks]: peek_reports_what_a_request_gets, peek_changes_nothing;
+    waiting once [Waiting]: turns_are_evenly_spaced, max_wait_bounds_the_wait, bucket_can_make_requests_wait;
+    shadow once [Shadows]: shadow_is_taken_with_the_others, shadow_hides_no_refusal;
+    shadow each [Shadows]: shadow_never_refuses;
+    penalty once [Penalties]: block_grows_and_expires, only_own_refusals_give_strikes, cost_zero_is_not_blocked,
+        reset_clears_strikes, peek_sees_a_block;
+    penalty each [Penalties]: first_refusals_are_free;
+    at_most once [PartialGrants]: shadow_does_not_cut_partial_grants;
+    at_most each [PartialGrants]: partial_grant_takes_what_is_left, partial_grants_take_the_same;
+    holds once [Holds]: refund_releases_a_hold, hold_expires_unless_renewed, refused_hold_retries_within_a_second,
         hold_is_taken_with_the_others, changed_hold_keeps_held_units;
-    modes [ChargeModes]: reported_charge_takes_nothing, report_until_debt_refuses_in_debt, forced_charge_is_always_taken,
-        reset_clears_a_debt;
-    concurrency: concurrent_checks_admit_the_quota, concurrent_checks_admit_the_tightest;
+    modes each [ChargeModes]: reported_charge_takes_nothing, report_until_debt_refuses_in_debt,
+        forced_charge_is_always_taken, reset_clears_a_debt;
+    concurrency each: concurrent_checks_admit_the_quota, concurrent_checks_admit_the_tightest;
 }

@@ -6,7 +6,7 @@ use tower_quota_core::{Operation, Outcome, Penalty, Quota};
 
 use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, expect_allowed, expect_remaining, key, only, retry_after};
+use super::samples::{Sample, at_once, expect_allowed, expect_remaining, key, only, retry_after};
 use super::trial::{MICROSECOND, Trial};
 
 /// Three refusals are free, each further one costs 20 s, up to 100 s.
@@ -14,33 +14,27 @@ const PENALTY: Penalty = Penalty::after(3)
     .step(Duration::from_secs(20))
     .most(Duration::from_secs(119));
 
-pub(super) async fn first_refusals_are_free(trial: &mut Trial) -> Verdict {
-    for ten in trial.samples() {
-        let one = [ten.at_once(1).penalty(&PENALTY)];
-        trial.step(format!("{ten}: all ten are taken"));
-        trial.check(&[ten.in_turn(10).penalty(&PENALTY)]).await?;
-        trial.step(format!(
-            "{ten}: without a penalty it would be refused like this"
-        ));
-        let plain = trial.check(&[ten.at_once(1)]).await?;
-        for refusal in 1..=3 {
-            trial.step(format!("{ten}: refusal {refusal} costs nothing"));
-            expect("the decision", &trial.check(&one).await?, &plain)?;
-        }
-        trial.step(format!("{ten}: refusal 4 costs a step"));
-        let decision = trial
-            .gets(&one, Outcome::Refuse(Duration::from_secs(20)))
-            .await?;
-        expect("taken", only(&decision)?.taken, 0)?;
-        trial.advance_to_just_before(Duration::from_secs(20));
-        trial.step(format!(
-            "{ten}: blocked to the last microsecond, with no units left"
-        ));
-        trial.leaves(&[one[0].cost(0)], &[0]).await?;
-        trial.advance(MICROSECOND);
-        trial.step(format!("{ten}: not blocked any longer"));
-        trial.admits(&one).await?;
+pub(super) async fn first_refusals_are_free(trial: &mut Trial, ten: &Sample) -> Verdict {
+    let one = [ten.at_once(1).penalty(&PENALTY)];
+    trial.step("all ten are taken");
+    trial.check(&[ten.in_turn(10).penalty(&PENALTY)]).await?;
+    trial.step("without a penalty it would be refused like this");
+    let plain = trial.check(&[ten.at_once(1)]).await?;
+    for refusal in 1..=3 {
+        trial.step(format!("refusal {refusal} costs nothing"));
+        expect("the decision", &trial.check(&one).await?, &plain)?;
     }
+    trial.step("refusal 4 costs a step");
+    let decision = trial
+        .gets(&one, Outcome::Refuse(Duration::from_secs(20)))
+        .await?;
+    expect("taken", only(&decision)?.taken, 0)?;
+    trial.advance_to_just_before(Duration::from_secs(20));
+    trial.step("blocked to the last microsecond, with no units left");
+    trial.leaves(&[one[0].cost(0)], &[0]).await?;
+    trial.advance(MICROSECOND);
+    trial.step("not blocked any longer");
+    trial.admits(&one).await?;
     Ok(())
 }
 

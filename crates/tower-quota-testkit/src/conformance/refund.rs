@@ -6,7 +6,7 @@ use tower_quota_core::{Decision, Operation, Quota};
 
 use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, expect_remaining, in_turn, key};
+use super::samples::{Sample, at_once, expect_remaining, in_turn, key};
 use super::trial::Trial;
 
 /// Returns the one refund of a decision.
@@ -16,43 +16,39 @@ fn refund(decision: &mut Decision) -> Result<Operation, String> {
         .ok_or_else(|| "an admitted request should have a refund and has none".to_owned())
 }
 
-pub(super) async fn refund_restores_units(trial: &mut Trial) -> Verdict {
-    for ten in trial.samples() {
-        trial.step(format!("{ten}: 2 units, then 5"));
-        trial.check(&[ten.in_turn(2)]).await?;
-        let five = [ten.in_turn(5)];
-        let mut decision = trial.check(&five).await?;
-        expect_remaining(&decision, &[3])?;
-        trial.step(format!("{ten}: the 5 are refunded"));
-        let operation = refund(&mut decision)?;
-        let refunded = trial.apply(operation, &five).await?;
-        expect_remaining(&refunded, &[8])?;
-        expect("units given back", refunded.statuses()[0].taken, 5)?;
-        trial.step(format!("{ten}: a part of a charge can be refunded"));
-        let mut decision = trial.check(&five).await?;
-        let operation = refund(&mut decision)?;
-        let part = [ten.in_turn(1)];
-        expect_remaining(&trial.apply(operation, &part).await?, &[4])?;
-    }
+pub(super) async fn refund_restores_units(trial: &mut Trial, ten: &Sample) -> Verdict {
+    trial.step("2 units, then 5");
+    trial.check(&[ten.in_turn(2)]).await?;
+    let five = [ten.in_turn(5)];
+    let mut decision = trial.check(&five).await?;
+    expect_remaining(&decision, &[3])?;
+    trial.step("the 5 are refunded");
+    let operation = refund(&mut decision)?;
+    let refunded = trial.apply(operation, &five).await?;
+    expect_remaining(&refunded, &[8])?;
+    expect("units given back", refunded.statuses()[0].taken, 5)?;
+    trial.step("a part of a charge can be refunded");
+    let mut decision = trial.check(&five).await?;
+    let operation = refund(&mut decision)?;
+    let part = [ten.in_turn(1)];
+    expect_remaining(&trial.apply(operation, &part).await?, &[4])?;
     Ok(())
 }
 
-pub(super) async fn refund_is_capped(trial: &mut Trial) -> Verdict {
-    for ten in trial.samples() {
-        trial.step(format!("{ten}: more than was taken"));
-        let mut decision = trial.check(&[ten.in_turn(4)]).await?;
-        let operation = refund(&mut decision)?;
-        for (cost, given) in [(9, 4), (u64::MAX, 0)] {
-            let more = [ten.in_turn(cost)];
-            let refunded = trial.apply(operation, &more).await?;
-            expect_remaining(&refunded, &[10])?;
-            expect("units given back", refunded.statuses()[0].taken, given)?;
-        }
-        trial.step(format!("{ten}: a refund to an unknown client"));
-        let bob = key(&format!("bob, {ten}"));
-        let fresh = [in_turn("ten", &ten.quota, &bob, 3)];
-        expect_remaining(&trial.apply(operation, &fresh).await?, &[10])?;
+pub(super) async fn refund_is_capped(trial: &mut Trial, ten: &Sample) -> Verdict {
+    trial.step("more than was taken");
+    let mut decision = trial.check(&[ten.in_turn(4)]).await?;
+    let operation = refund(&mut decision)?;
+    for (cost, given) in [(9, 4), (u64::MAX, 0)] {
+        let more = [ten.in_turn(cost)];
+        let refunded = trial.apply(operation, &more).await?;
+        expect_remaining(&refunded, &[10])?;
+        expect("units given back", refunded.statuses()[0].taken, given)?;
     }
+    trial.step("a refund to an unknown client");
+    let bob = key(&format!("bob, {ten}"));
+    let fresh = [in_turn("ten", &ten.quota, &bob, 3)];
+    expect_remaining(&trial.apply(operation, &fresh).await?, &[10])?;
     Ok(())
 }
 
@@ -87,32 +83,26 @@ pub(super) async fn refund_goes_to_its_own_window(trial: &mut Trial) -> Verdict 
     Ok(())
 }
 
-pub(super) async fn refund_works_once(trial: &mut Trial) -> Verdict {
-    for ten in trial.samples() {
-        trial.step(format!("{ten}: 8 units"));
-        let charge = [ten.at_once(8)];
-        let mut admitted = trial.check(&charge).await?;
-        trial.step(format!(
-            "{ten}: a clone has no refund, the original has one"
-        ));
-        expect("the clone's refund", admitted.clone().refund(), None)?;
-        let expected = Operation::Refund {
-            taken_at: admitted.at(),
-        };
-        expect("the first refund", admitted.refund(), Some(expected))?;
-        expect("the second refund", admitted.refund(), None)?;
-        trial.step(format!("{ten}: a refusal has none"));
-        expect("the refund", trial.check(&charge).await?.refund(), None)?;
-        trial.step(format!(
-            "{ten}: a refund has none of its own, nor has a reset"
-        ));
-        for operation in [expected, Operation::Reset] {
-            expect(
-                "the refund",
-                trial.apply(operation, &charge).await?.refund(),
-                None,
-            )?;
-        }
+pub(super) async fn refund_works_once(trial: &mut Trial, ten: &Sample) -> Verdict {
+    trial.step("8 units");
+    let charge = [ten.at_once(8)];
+    let mut admitted = trial.check(&charge).await?;
+    trial.step("a clone has no refund, the original has one");
+    expect("the clone's refund", admitted.clone().refund(), None)?;
+    let expected = Operation::Refund {
+        taken_at: admitted.at(),
+    };
+    expect("the first refund", admitted.refund(), Some(expected))?;
+    expect("the second refund", admitted.refund(), None)?;
+    trial.step("a refusal has none");
+    expect("the refund", trial.check(&charge).await?.refund(), None)?;
+    trial.step("a refund has none of its own, nor has a reset");
+    for operation in [expected, Operation::Reset] {
+        expect(
+            "the refund",
+            trial.apply(operation, &charge).await?.refund(),
+            None,
+        )?;
     }
     Ok(())
 }

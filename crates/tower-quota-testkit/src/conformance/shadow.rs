@@ -6,7 +6,7 @@ use tower_quota_core::{Decision, Outcome, Quota};
 
 use super::Verdict;
 use super::failure::expect;
-use super::samples::{at_once, expect_binding, expect_remaining, in_turn, key};
+use super::samples::{Sample, at_once, expect_binding, expect_remaining, in_turn, key};
 use super::trial::Trial;
 
 const WIDE: Quota = Quota::per_hour(100).fixed_window();
@@ -26,38 +26,36 @@ fn taken(decision: &Decision) -> Vec<u64> {
         .collect()
 }
 
-pub(super) async fn shadow_never_refuses(trial: &mut Trial) -> Verdict {
-    for ten in trial.samples() {
-        let ask = |cost| {
-            [
-                at_once("real", &WIDE, &ten.key, 1),
-                at_once("dry", &ten.quota, &ten.key, cost).shadow(),
-            ]
-        };
-        trial.step(format!("{ten}: 10 units of a shadow"));
-        let decision = trial
-            .gets(
-                &[ask(1)[0], in_turn("dry", &ten.quota, &ten.key, 10).shadow()],
-                Outcome::Allow,
-            )
-            .await?;
-        expect("taken", taken(&decision), vec![1, 10])?;
-        expect("would refuse", would_refuse(&decision), vec![])?;
-        trial.step(format!("{ten}: one more would be refused, and passes"));
-        let mut decision = trial.gets(&ask(1), Outcome::Allow).await?;
-        expect("would refuse", would_refuse(&decision), vec!["dry"])?;
-        expect("taken", taken(&decision), vec![1, 0])?;
-        expect_binding(&decision, "real")?;
-        expect_remaining(&decision, &[98, 0])?;
-        trial.step(format!("{ten}: its units can be refunded"));
-        if let Some(refund) = decision.refund() {
-            let [real, dry] = ask(1);
-            expect_remaining(&trial.apply(refund, &[real, dry.cost(0)]).await?, &[99, 0])?;
-        }
-        trial.step(format!("{ten}: more than it ever holds passes too"));
-        let decision = trial.gets(&ask(11), Outcome::Allow).await?;
-        expect("would refuse", would_refuse(&decision), vec!["dry"])?;
+pub(super) async fn shadow_never_refuses(trial: &mut Trial, ten: &Sample) -> Verdict {
+    let ask = |cost| {
+        [
+            at_once("real", &WIDE, &ten.key, 1),
+            at_once("dry", &ten.quota, &ten.key, cost).shadow(),
+        ]
+    };
+    trial.step("10 units of a shadow");
+    let decision = trial
+        .gets(
+            &[ask(1)[0], in_turn("dry", &ten.quota, &ten.key, 10).shadow()],
+            Outcome::Allow,
+        )
+        .await?;
+    expect("taken", taken(&decision), vec![1, 10])?;
+    expect("would refuse", would_refuse(&decision), vec![])?;
+    trial.step("one more would be refused, and passes");
+    let mut decision = trial.gets(&ask(1), Outcome::Allow).await?;
+    expect("would refuse", would_refuse(&decision), vec!["dry"])?;
+    expect("taken", taken(&decision), vec![1, 0])?;
+    expect_binding(&decision, "real")?;
+    expect_remaining(&decision, &[98, 0])?;
+    trial.step("its units can be refunded");
+    if let Some(refund) = decision.refund() {
+        let [real, dry] = ask(1);
+        expect_remaining(&trial.apply(refund, &[real, dry.cost(0)]).await?, &[99, 0])?;
     }
+    trial.step("more than it ever holds passes too");
+    let decision = trial.gets(&ask(11), Outcome::Allow).await?;
+    expect("would refuse", would_refuse(&decision), vec!["dry"])?;
     Ok(())
 }
 

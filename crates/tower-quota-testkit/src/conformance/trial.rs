@@ -1,5 +1,6 @@
 //! The store, the clock and the model of one case.
 
+use std::fmt;
 use std::time::Duration;
 
 use tower_quota_core::{
@@ -18,6 +19,8 @@ pub(super) struct Trial {
     clock: ManualClock,
     model: Model,
     lacks: &'static [Capability],
+    /// The name of the sample that the case runs with, and `: `.
+    subject: String,
     step: String,
 }
 
@@ -28,6 +31,7 @@ impl Trial {
             clock,
             model: Model::default(),
             lacks,
+            subject: String::new(),
             step: String::new(),
         }
     }
@@ -66,9 +70,14 @@ impl Trial {
         self.clock.advance(span - MICROSECOND);
     }
 
+    /// Begins the steps with a sample.
+    pub(super) fn begin(&mut self, sample: &Sample) {
+        self.subject = format!("{sample}: ");
+    }
+
     /// Names the step that begins. A failure reports it.
-    pub(super) fn step(&mut self, name: impl Into<String>) {
-        self.step = name.into();
+    pub(super) fn step(&mut self, name: impl fmt::Display) {
+        self.step = format!("{}{name}", self.subject);
     }
 
     /// Checks charges that must be admitted.
