@@ -63,8 +63,7 @@ pub(super) async fn reset_clears_counters(trial: &mut Trial, ten: &Sample) -> Ve
         ]
     };
     trial.leaves(&peek(&ann), &[10, 0]).await?;
-    trial.leaves(&peek(&bob), &[0, 0]).await?;
-    Ok(())
+    trial.leaves(&peek(&bob), &[0, 0]).await
 }
 
 pub(super) async fn counted_refusals_are_charged(trial: &mut Trial, ten: &Sample) -> Verdict {

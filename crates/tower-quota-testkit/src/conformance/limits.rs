@@ -62,8 +62,7 @@ pub(super) async fn several_keys_are_charged_all_or_nothing(
     let decision = trial.refuses(&[shared, own]).await?;
     expect_remaining(&decision, &[4, 10])?;
     trial.step("neither was charged");
-    trial.leaves(&both(&bob, 0), &[10, 4]).await?;
-    Ok(())
+    trial.leaves(&both(&bob, 0), &[10, 4]).await
 }
 
 pub(super) async fn binding_limit_is_named(trial: &mut Trial) -> Verdict {

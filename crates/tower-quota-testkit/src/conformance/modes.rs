@@ -46,8 +46,7 @@ pub(super) async fn report_until_debt_refuses_in_debt(trial: &mut Trial, ten: &S
     trial.step("the debt is paid after the promised wait");
     trial.advance(MICROSECOND);
     let admitted = trial.admits(&request).await?;
-    expect("debt", only(&admitted)?.debt(), 0)?;
-    Ok(())
+    expect("debt", only(&admitted)?.debt(), 0)
 }
 
 pub(super) async fn forced_charge_is_always_taken(trial: &mut Trial, ten: &Sample) -> Verdict {
@@ -73,8 +72,7 @@ pub(super) async fn forced_charge_is_always_taken(trial: &mut Trial, ten: &Sampl
     expect("debt", only(&alone)?.debt(), 15)?;
     trial.step("a peek takes nothing");
     let peeked = trial.apply(Operation::Peek, &request(5)).await?;
-    expect("debt", peeked.statuses()[0].debt(), 15)?;
-    Ok(())
+    expect("debt", peeked.statuses()[0].debt(), 15)
 }
 
 pub(super) async fn reset_clears_a_debt(trial: &mut Trial, ten: &Sample) -> Verdict {
@@ -83,8 +81,7 @@ pub(super) async fn reset_clears_a_debt(trial: &mut Trial, ten: &Sample) -> Verd
     expect("debt", only(&owed)?.debt(), 90)?;
     let reset = trial.apply(Operation::Reset, &[ten.at_once(1)]).await?;
     expect("debt", only(&reset)?.debt(), 0)?;
-    expect_remaining(&reset, &[10])?;
-    Ok(())
+    expect_remaining(&reset, &[10])
 }
 
 /// Takes units, whether they fit or not.

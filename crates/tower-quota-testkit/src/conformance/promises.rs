@@ -59,8 +59,7 @@ pub(super) async fn reset_after_is_exact(trial: &mut Trial, ten: &Sample) -> Ver
     let decision = trial.check(&peek).await?;
     let status = only(&decision)?;
     expect("remaining", status.remaining(), 10)?;
-    expect("reset after", status.reset_after(), Duration::ZERO)?;
-    Ok(())
+    expect("reset after", status.reset_after(), Duration::ZERO)
 }
 
 pub(super) async fn remaining_is_exact(trial: &mut Trial, ten: &Sample) -> Verdict {

@@ -2,19 +2,12 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Decision, Operation, Quota};
+use tower_quota_core::{Operation, Quota};
 
 use super::Verdict;
 use super::failure::expect;
 use super::samples::{Sample, at_once, expect_remaining, in_turn, key};
 use super::trial::Trial;
-
-/// Returns the one refund of a decision.
-fn refund(decision: &mut Decision) -> Result<Operation, String> {
-    decision
-        .refund()
-        .ok_or_else(|| "an admitted request should have a refund and has none".to_owned())
-}
 
 pub(super) async fn refund_restores_units(trial: &mut Trial, ten: &Sample) -> Verdict {
     trial.step("2 units, then 5");
@@ -23,22 +16,21 @@ pub(super) async fn refund_restores_units(trial: &mut Trial, ten: &Sample) -> Ve
     let mut decision = trial.check(&five).await?;
     expect_remaining(&decision, &[3])?;
     trial.step("the 5 are refunded");
-    let operation = refund(&mut decision)?;
-    let refunded = trial.apply(operation, &five).await?;
+    let refunded = trial.refund(&mut decision, &five).await?;
     expect_remaining(&refunded, &[8])?;
     expect("units given back", refunded.statuses()[0].taken, 5)?;
     trial.step("a part of a charge can be refunded");
     let mut decision = trial.check(&five).await?;
-    let operation = refund(&mut decision)?;
     let part = [ten.in_turn(1)];
-    expect_remaining(&trial.apply(operation, &part).await?, &[4])?;
-    Ok(())
+    expect_remaining(&trial.refund(&mut decision, &part).await?, &[4])
 }
 
 pub(super) async fn refund_is_capped(trial: &mut Trial, ten: &Sample) -> Verdict {
     trial.step("more than was taken");
-    let mut decision = trial.check(&[ten.in_turn(4)]).await?;
-    let operation = refund(&mut decision)?;
+    let taken = trial.admits(&[ten.in_turn(4)]).await?;
+    let operation = Operation::Refund {
+        taken_at: taken.at(),
+    };
     for (cost, given) in [(9, 4), (u64::MAX, 0)] {
         let more = [ten.in_turn(cost)];
         let refunded = trial.apply(operation, &more).await?;
@@ -48,8 +40,7 @@ pub(super) async fn refund_is_capped(trial: &mut Trial, ten: &Sample) -> Verdict
     trial.step("a refund to an unknown client");
     let bob = key(&format!("bob, {ten}"));
     let fresh = [in_turn("ten", &ten.quota, &bob, 3)];
-    expect_remaining(&trial.apply(operation, &fresh).await?, &[10])?;
-    Ok(())
+    expect_remaining(&trial.apply(operation, &fresh).await?, &[10])
 }
 
 pub(super) async fn refund_goes_to_its_own_window(trial: &mut Trial) -> Verdict {
@@ -74,8 +65,7 @@ pub(super) async fn refund_goes_to_its_own_window(trial: &mut Trial) -> Verdict 
             trial.step(format!("{case}: 4 units, taken in any case"));
             trial.apply(Operation::Charge, &four).await?;
             trial.step(format!("{case}: the 8 are refunded"));
-            let operation = refund(&mut decision)?;
-            expect_remaining(&trial.apply(operation, &eight).await?, &[6])?;
+            expect_remaining(&trial.refund(&mut decision, &eight).await?, &[6])?;
             // On to the start of a minute.
             trial.advance(Duration::from_secs(600 - seconds));
         }
@@ -122,8 +112,7 @@ pub(super) async fn refund_across_time_creates_no_units(trial: &mut Trial) -> Ve
             trial.step(format!(
                 "the ten of minute {minute} are refunded, and were refilled before"
             ));
-            let operation = refund(&mut decision)?;
-            expect_remaining(&trial.apply(operation, &ten).await?, &[10])?;
+            expect_remaining(&trial.refund(&mut decision, &ten).await?, &[10])?;
         }
         trial.step("ten are admitted, and no more");
         trial.admits(&ten).await?;
@@ -131,8 +120,7 @@ pub(super) async fn refund_across_time_creates_no_units(trial: &mut Trial) -> Ve
         trial.step("a refund after half a minute restores half of it");
         let mut decision = trial.apply(Operation::Charge, &ten).await?;
         trial.advance(Duration::from_secs(30));
-        let operation = refund(&mut decision)?;
-        trial.apply(operation, &ten).await?;
+        trial.refund(&mut decision, &ten).await?;
         trial
             .leaves(&[at_once("ten", &quota, &ann, 0)], &[0])
             .await?;

@@ -132,6 +132,17 @@ impl Trial {
         }
     }
 
+    /// Refunds charges of a decision, which must have a refund.
+    pub(super) async fn refund(
+        &mut self,
+        decision: &mut Decision,
+        charges: &[Charge<'_>],
+    ) -> Result<Decision, String> {
+        let refund = decision.refund();
+        let refund = refund.ok_or("an admitted request should have a refund and has none")?;
+        self.apply(refund, charges).await
+    }
+
     /// Returns the result of a case, with the step at which it ended.
     pub(super) fn conclude(&self, verdict: Verdict) -> Result<(), Failure> {
         verdict.map_err(|reason| Failure::new(&self.step, reason))
