@@ -6,6 +6,8 @@ use std::time::Duration;
 use tower_quota_core::stored::TRUSTED_LEAD;
 use tower_quota_core::{Charge, Decision, Entry, Key, LimitStatus, Operation, Timestamp, decide};
 
+use crate::conformance::Capability;
+
 /// The entries of the keys that were named so far, under a digest.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
@@ -85,10 +87,14 @@ fn is_from_the_future(entry: &Entry, now: Timestamp) -> bool {
     entry.at() > now + trusted
 }
 
-/// Returns the debt of each limit.
-pub(crate) fn debts(decision: &Decision) -> Vec<u64> {
-    let statuses = decision.statuses();
-    statuses.iter().map(LimitStatus::debt).collect()
+/// Returns whether two decisions are equal in every field that the store supports.
+pub(crate) fn is_same(found: &Decision, expected: &Decision, lacks: &[Capability]) -> bool {
+    let debts = |decision: &Decision| -> Vec<u64> {
+        let statuses = decision.statuses();
+        statuses.iter().map(LimitStatus::debt).collect()
+    };
+    found == expected
+        && (lacks.contains(&Capability::ChargeModes) || debts(found) == debts(expected))
 }
 
 fn digest(key: &Key<'_>) -> u128 {

@@ -1,5 +1,7 @@
 //! Capabilities that a store may lack.
 
+use tower_quota_core::Algorithm;
+
 /// A feature that a custom store may not support. Cases that need it are skipped, and say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -24,4 +26,17 @@ pub enum Capability {
     ChargeModes,
     /// Peeks by [`Operation::Peek`](tower_quota_core::Operation::Peek).
     Peeks,
+}
+
+impl Capability {
+    /// Returns whether a store that lacks these has an algorithm.
+    pub(crate) fn allow(lacks: &[Self], algorithm: Algorithm) -> bool {
+        let need = match algorithm {
+            Algorithm::LeakyBucket => Self::Waiting,
+            Algorithm::SlidingLog => Self::SlidingLogs,
+            Algorithm::Concurrent => Self::Holds,
+            _ => return true,
+        };
+        !lacks.contains(&need)
+    }
 }

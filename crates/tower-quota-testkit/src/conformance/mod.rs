@@ -79,11 +79,7 @@ where
     S: Store,
     F: AsyncFn(ManualClock, String) -> S,
 {
-    let need = NEEDS
-        .iter()
-        .find(|(cases, _)| cases.contains(&case))
-        .and_then(|(_, need)| need.as_ref());
-    if let Some(need) = need.filter(|need| lacks.contains(need)) {
+    if let Some(need) = need_of(case).filter(|need| lacks.contains(need)) {
         println!("skipped: {case} needs {need:?}, which the store lacks");
         return Ok(());
     }
@@ -103,9 +99,12 @@ macro_rules! cases {
         /// The names of the cases.
         pub const CASES: &[&str] = &[$($(stringify!($case),)+)+];
 
-        /// The cases that need something.
-        const NEEDS: &[(&[&str], Option<Capability>)] =
-            &[$((&[$(stringify!($case)),+], cases!(@need $($need)?)),)+];
+        fn need_of(case: &str) -> Option<Capability> {
+            match case {
+                $($(stringify!($case))|+ => cases!(@need $($need)?),)+
+                _ => None,
+            }
+        }
 
         async fn run_case(case: &str, trial: &mut Trial) -> Verdict {
             match case {

@@ -4,14 +4,14 @@ use std::fmt;
 use std::time::Duration;
 
 use tower_quota_core::{
-    Algorithm, BoxStore, Charge, Clock, Decision, Operation, Outcome, Quota, Store, Timestamp,
+    BoxStore, Charge, Clock, Decision, Operation, Outcome, Quota, Store, Timestamp,
 };
 
 use super::capability::Capability;
 use super::failure::{Failure, Verdict, expect};
 use super::samples::{Sample, TEN_IN_TEN, expect_allowed, expect_remaining};
 use crate::clock::ManualClock;
-use crate::model::{Model, debts};
+use crate::model::{Model, is_same};
 
 /// A store under test. The model takes every step too, and both must answer the same.
 pub(super) struct Trial {
@@ -38,11 +38,7 @@ impl Trial {
 
     /// Returns a sample of every algorithm that the store has.
     pub(super) fn samples(&self) -> Vec<Sample> {
-        let has = |(_, quota): &&(&str, Quota)| match quota.algorithm() {
-            Algorithm::LeakyBucket => !self.lacks.contains(&Capability::Waiting),
-            Algorithm::SlidingLog => !self.lacks.contains(&Capability::SlidingLogs),
-            _ => true,
-        };
+        let has = |(_, quota): &&(&str, Quota)| Capability::allow(self.lacks, quota.algorithm());
         let samples = TEN_IN_TEN.iter().filter(has);
         samples
             .map(|(name, quota)| Sample::new(*name, *quota))
@@ -122,8 +118,7 @@ impl Trial {
         let expected = self.model.apply(operation, charges, self.clock.now());
         let answer = self.store.apply(operation, charges).await;
         let found = answer.map_err(|error| format!("the store failed: {error}"))?;
-        let compares_debts = !self.lacks.contains(&Capability::ChargeModes);
-        if found == expected && (!compares_debts || debts(&found) == debts(&expected)) {
+        if is_same(&found, &expected, self.lacks) {
             Ok(found)
         } else {
             Err(format!(

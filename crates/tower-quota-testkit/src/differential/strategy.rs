@@ -71,12 +71,7 @@ impl Contents {
     }
 
     fn any_quota(self) -> impl Strategy<Value = Quota> {
-        let has = |algorithm: &Algorithm| match algorithm {
-            Algorithm::LeakyBucket => self.has(Capability::Waiting),
-            Algorithm::SlidingLog => self.has(Capability::SlidingLogs),
-            Algorithm::Concurrent => self.has(Capability::Holds),
-            _ => true,
-        };
+        let has = |algorithm: &Algorithm| Capability::allow(self.lacks, *algorithm);
         self.quota(Algorithm::ALL.into_iter().filter(has).collect())
     }
 

@@ -6,8 +6,8 @@ use tower_quota_core::{Charge, Clock, Decision, Entry, Key, Operation, Store, Ti
 use super::Differential;
 use super::plan::{KEYS, Plan, Step, keys};
 use crate::clock::ManualClock;
-use crate::conformance::{Capability, Failure};
-use crate::model::{Model, debts};
+use crate::conformance::Failure;
+use crate::model::{Model, is_same};
 
 /// A random trace of requests, to be compared on a store of its own.
 #[derive(Debug)]
@@ -128,7 +128,12 @@ impl<S: Store> Comparison<'_, S> {
 
     /// Sends the requests of one instant, all before the first is awaited, and compares the decisions.
     async fn decide(&mut self, burst: &[Step]) -> Result<(), Failure> {
-        let RandomTrace { plan, clock, .. } = self.trace;
+        let RandomTrace {
+            plan,
+            clock,
+            settings,
+            ..
+        } = self.trace;
         let now = clock.now();
         let requests: Vec<(Operation, Vec<Charge<'_>>)> = burst
             .iter()
@@ -157,13 +162,7 @@ impl<S: Store> Comparison<'_, S> {
             let step = format!("step {}", self.past.len());
             let found =
                 found.map_err(|error| Failure::new(&step, format!("the store failed: {error}")))?;
-            let compares_debts = !self
-                .trace
-                .settings
-                .contents
-                .lacks
-                .contains(&Capability::ChargeModes);
-            if found != expected || compares_debts && debts(&found) != debts(&expected) {
+            if !is_same(&found, &expected, settings.contents.lacks) {
                 return Err(Failure::new(
                     &step,
                     format!("the model says\n{expected:#?}\nand the store\n{found:#?}"),
