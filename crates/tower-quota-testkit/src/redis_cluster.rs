@@ -1,5 +1,6 @@
 //! A real Redis Cluster on free ports.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use crate::process::{free_port, start_with_retries};
@@ -347,18 +348,15 @@ fn slots_of(primary: usize) -> String {
     slots.join(" ")
 }
 
-/// Returns each node with its slots, sorted, from the output of `CLUSTER NODES`.
-fn assignments(view: &str) -> Vec<Vec<&str>> {
+/// Returns the id and the slots of each node, from the output of `CLUSTER NODES`.
+fn assignments(view: &str) -> BTreeSet<Vec<&str>> {
     let assignment = |line| {
-        let mut words = str::split_whitespace(line);
-        let id = words.next()?;
-        let slots = words.skip(7).filter(|slots| !slots.starts_with('['));
-        let assignment: Vec<&str> = [id].into_iter().chain(slots).collect();
-        (assignment.len() > 1).then_some(assignment)
+        let words = str::split_whitespace(line).enumerate();
+        let is_own = |(i, word): &(usize, &str)| *i == 0 || *i >= 8 && !word.starts_with('[');
+        words.filter(is_own).map(|(_, word)| word).collect()
     };
-    let mut assignments: Vec<Vec<&str>> = view.lines().filter_map(assignment).collect();
-    assignments.sort();
-    assignments
+    // The first line is the length of the reply.
+    view.lines().skip(1).map(assignment).collect()
 }
 
 /// Returns whether a line of `CLUSTER NODES` gives its node this slot: `ID ADDRESS FLAGS ... STATE 0-5460 7000`.
