@@ -7,7 +7,7 @@ use redis::aio::{ConnectionLike, PubSub};
 use redis::{Cmd, ErrorKind, Pipeline, RedisFuture, RedisResult, Value};
 
 use crate::config_error::RedisConfigError;
-use crate::link::{CallError, Certificates, Link, LinkSettings, Several};
+use crate::link::{CallError, Certificates, Link, LinkSettings, Several, within};
 use crate::location::Location;
 
 /// A connection to the Redis of a store, for your own data.
@@ -79,14 +79,12 @@ impl RedisConnection {
     /// # Errors
     /// The error of the client, or [`ErrorKind::Io`] at the deadline.
     pub async fn subscribe(&self, channel: &str) -> RedisResult<PubSub> {
-        let subscribed = tokio::time::timeout(self.deadline, async {
+        let subscribing = async {
             let mut subscription = self.link.subscriber().await?;
             subscription.subscribe(channel).await?;
             Ok(subscription)
-        });
-        subscribed
-            .await
-            .unwrap_or_else(|_| Err((ErrorKind::Io, "no answer within the deadline").into()))
+        };
+        within(self.deadline, subscribing).await
     }
 }
 

@@ -23,7 +23,7 @@ use super::backend::{Backend, LinkConnection, Verdict};
 use super::election::Address;
 use super::request::LinkRequest;
 use super::server::Server;
-use super::{Certificates, Provider};
+use super::{Certificates, Provider, within};
 
 const SLOTS_TIMEOUT: Duration = Duration::from_millis(100);
 const ASK_ANOTHER_AFTER: Duration = Duration::from_millis(25);
@@ -135,8 +135,7 @@ impl Backend for Cluster {
     }
 
     async fn replace(&self, doubtful: Connected) -> RedisResult<Option<Connected>> {
-        let slots = tokio::time::timeout(SLOTS_TIMEOUT, doubtful.ask_for_slots()).await;
-        let slots = slots.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()))?;
+        let slots = within(SLOTS_TIMEOUT, doubtful.ask_for_slots()).await?;
         let owners = owners_in(&slots);
         if *doubtful.owners == owners {
             return Ok(None);

@@ -21,7 +21,9 @@ use std::time::Instant;
 #[cfg(feature = "pool")]
 use deadpool_redis::Pool;
 use redis::aio::PubSub;
-use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, RedisResult, Value};
+use redis::{
+    ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError, RedisResult, Value,
+};
 use tokio::runtime::Handle;
 
 #[cfg(feature = "credentials")]
@@ -187,6 +189,16 @@ impl Link {
     ) -> Result<Result<Value, CallError>, Option<LateAnswer>> {
         with_each!(self, link => link.run_until(deadline, key, call).await)
     }
+}
+
+/// Returns an error if the server does not answer in time.
+pub(crate) async fn within<T>(
+    timeout: Duration,
+    what: impl Future<Output = RedisResult<T>>,
+) -> RedisResult<T> {
+    tokio::time::timeout(timeout, what)
+        .await
+        .unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()))
 }
 
 fn at_address(settings: ConnectionInfo, (host, port): Address) -> ConnectionInfo {

@@ -11,6 +11,7 @@ use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{ErrorKind, RedisError, RedisResult};
 
 use super::backend::Backend;
+use super::within;
 
 pub(crate) struct Pooled {
     pool: Pool,
@@ -45,10 +46,8 @@ impl Backend for Pooled {
             // The pool must not hand the connection out again.
             drop(Connection::take(doubtful));
         }
-        let handed_out = tokio::time::timeout(self.connect_timeout, self.pool.get()).await;
-        let handed_out = handed_out
-            .map_err(|_| (ErrorKind::Io, "the pool handed out no connection in time").into())
-            .and_then(|outcome| outcome.map_err(of_pool))?;
+        let handing_out = async { self.pool.get().await.map_err(of_pool) };
+        let handed_out = within(self.connect_timeout, handing_out).await?;
         let connection = MultiplexedConnection::clone(&handed_out);
         self.check_out(Some(handed_out));
         Ok(connection)

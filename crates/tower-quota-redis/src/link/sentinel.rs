@@ -4,10 +4,10 @@ use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisResult, Value};
 use tokio::task::JoinSet;
 
-use super::Provider;
 use super::backend::Backend;
 use super::election::{self, Address, Report};
 use super::server::Server;
+use super::{Provider, within};
 
 /// A primary under sentinels. Each attempt to connect asks all sentinels.
 pub(crate) struct Sentinels {
@@ -103,15 +103,6 @@ async fn connect(server: RedisResult<Server>, address: Address) -> RedisResult<F
         Err(error) if error.code() != Some("NOPERM") => Err(error),
         _ => Ok((connection, address)),
     }
-}
-
-async fn within<T>(
-    timeout: Duration,
-    what: impl Future<Output = RedisResult<T>>,
-) -> RedisResult<T> {
-    tokio::time::timeout(timeout, what)
-        .await
-        .unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()))
 }
 
 impl Backend for Sentinels {
