@@ -137,8 +137,8 @@
 //! * **Names identify counters.** Limits with the same name, key and store share a counter. See [`Limit::new`].
 //! * **Combined keys** are missing if [any part](key::all()) is missing. [`key::first_of`](key::first_of()) uses the first
 //!   existing part.
-//! * **The service must be `Clone`**, because waiting requests go to a clone. Services of axum and tonic are `Clone`. Put
-//!   other services behind tower's `Buffer`, inside the layer.
+//! * **The service must be `Clone` and `Send`**, because waiting requests go to a clone. Services of axum and tonic are
+//!   both. Put other services behind tower's `Buffer`, inside the layer.
 //! * **Waiting** needs a tokio runtime with a timer, and holds the request in memory. A cancelled request only frees the
 //!   last turn of a leaky bucket, so turns keep their distance. Each key gets a
 //!   [fair share](RateLimitLayer::max_waiting) of the places.

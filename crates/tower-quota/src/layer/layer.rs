@@ -353,7 +353,7 @@ impl<S: Store> RateLimitLayer<S> {
     }
 }
 
-/// The service must be `Clone`, for requests that wait. Put other services behind tower's `Buffer`.
+/// The service must be `Clone` and `Send`, for requests that wait. Put other services behind tower's `Buffer`.
 impl<Svc: Clone, S> Layer<Svc> for RateLimitLayer<S> {
     type Service = RateLimit<Svc, S>;
 

@@ -6,7 +6,7 @@ use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, Sto
 
 use super::admission::Admission;
 use super::shared::Shared;
-use super::stage::{Event, Queued, Stage};
+use super::stage::Stage;
 use crate::checks::Mark;
 use crate::flagged::Flagged;
 use crate::head::RequestHead;
@@ -15,7 +15,6 @@ use crate::policy::{Ask, Listed, LookUps};
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody};
 use crate::settle::{ChargeRecord, InFlight, Settler};
-use crate::store_call::Deadline;
 
 pub(super) enum Step<S: Store> {
     Forward(Admission),
@@ -32,48 +31,6 @@ impl<S: Store> Shared<S> {
             self.ask(rules, request)
         } else {
             self.look_up(rules, request)
-        }
-    }
-
-    pub(super) fn resume<B>(
-        self: &Arc<Self>,
-        event: Event<S>,
-        request: &mut Request<B>,
-    ) -> Step<S> {
-        match event {
-            Event::Found(found, rules) => {
-                request.extensions_mut().extend(found);
-                self.ask(&rules, request)
-            }
-            Event::Answered(Ok(decision), context) => {
-                context
-                    .rules
-                    .metrics
-                    .answered(context.watch, Some(&decision));
-                context.span.decided(&decision);
-                context.rules.settings.local.store_answered();
-                self.outage.answered(context.rules.settings.local.now());
-                self.decided(decision, context, request)
-            }
-            Event::Answered(Err(failure), context) => {
-                context.rules.metrics.answered(context.watch, None);
-                let kind = failure.kind();
-                context.rules.metrics.store_failed(kind);
-                context.span.failed(kind.label(), failure.error());
-                self.fall_back(failure.error(), context, request)
-            }
-            Event::Turn(Queued {
-                mut admission,
-                context,
-            }) => {
-                admission.report(context);
-                Step::Forward(admission)
-            }
-            Event::QueueClosed(Queued { admission, context }) => {
-                drop(admission);
-                // The listener saw the decision when the wait began.
-                Step::Respond(self.respond(without_turn(context), None, request))
-            }
         }
     }
 
@@ -101,7 +58,11 @@ impl<S: Store> Shared<S> {
     }
 
     #[inline]
-    fn ask<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
+    pub(super) fn ask<B>(
+        self: &Arc<Self>,
+        rules: &Arc<Rules>,
+        request: &mut Request<B>,
+    ) -> Step<S> {
         let mut mark = Mark::default();
         if !rules.watch.is_open() {
             // A step is large, and is not copied here.
@@ -174,22 +135,22 @@ impl<S: Store> Shared<S> {
         let mut context = RequestContext::new(rules, &ask, true);
         context.fallback = ask.fallback();
         context.report.only_shadows = ask.has_only_shadows();
-        context.span = rules
+        let span = rules
             .settings
             .spans
             .begin(rules.plan.version, &context.keys);
-        let (answer, known_refusal) = context.span.within(|| self.store.send(&charges));
+        let (answer, known_refusal) = span.in_scope(|| self.store.send(&charges));
         context.fallback.known_refusal = known_refusal.map(Box::new);
         let recorded = match ask.refusal {
             None => rules.plan.record_in_flight(&charges),
             Some(_) => Vec::new(),
         };
         let call = InFlight::new(answer, recorded, self.settler());
-        context.watch = Stopwatch::start();
         Step::Wait(Stage::Decide {
             call,
-            deadline: Deadline::new(rules.settings.store_timeout),
-            context: Some(context),
+            watch: Stopwatch::start(),
+            span,
+            context,
         })
     }
 
@@ -238,10 +199,10 @@ impl<S: Store> Shared<S> {
             Some(place) => {
                 let wait = wait.saturating_add(random_up_to(jitter));
                 Step::Wait(Stage::Queue {
-                    turn: Deadline::new(wait),
-                    closed: place.closed(),
+                    wait,
                     place,
-                    queued: Some(Queued { admission, context }),
+                    admission,
+                    context,
                 })
             }
         }
@@ -262,7 +223,7 @@ fn waiting_key<'k>(decision: &Decision, keys: &'k [(Name, Key<'static>)]) -> &'k
 /// Turns a wait without a place into a refusal with `Retry-After`.
 ///
 /// The remaining units count the wait, so the figure is never too high.
-fn without_turn(mut context: Box<RequestContext>) -> Box<RequestContext> {
+pub(super) fn without_turn(mut context: Box<RequestContext>) -> Box<RequestContext> {
     let refused = context.report.decision.as_ref().map(|decision| {
         let statuses = decision.statuses().iter().map(|status| {
             let outcome = match status.outcome {

@@ -6,7 +6,7 @@ use tower_quota_core::Store;
 use tower_service::Service;
 
 use super::body::ResponseBody;
-use super::future::{ResponseFuture, State, Waiting};
+use super::future::{ResponseFuture, State, wait};
 use super::pipeline::Step;
 use super::shared::Shared;
 
@@ -41,12 +41,13 @@ impl<Svc, S> RateLimit<Svc, S> {
 
 impl<Svc, S, B, R> Service<Request<B>> for RateLimit<Svc, S>
 where
-    Svc: Service<Request<B>, Response = Response<R>> + Clone,
+    Svc: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
     S: Store,
+    B: Send + 'static,
 {
     type Response = Response<ResponseBody<R>>;
     type Error = Svc::Error;
-    type Future = ResponseFuture<Svc, S, B>;
+    type Future = ResponseFuture<Svc::Future, Svc::Error>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(cx)
@@ -78,16 +79,10 @@ where
                 let service = self.inner.clone();
                 // Drop the ready service. Its permit is for requests that do not wait.
                 self.inner = service.clone();
-                let waiting = Waiting {
-                    shared: Arc::clone(&self.shared),
-                    service,
-                    request: Some(request),
-                    stage: Some(stage),
-                    admission: None,
-                };
+                let shared = Arc::clone(&self.shared);
                 ResponseFuture {
                     state: State::Waiting {
-                        waiting: Box::pin(waiting),
+                        next: Box::pin(wait(shared, stage, service, request)),
                     },
                 }
             }

@@ -1,127 +1,110 @@
-//! The waits of a request before the layer calls the inner service.
-
-use core::future::Future;
-use core::pin::Pin;
-use core::task::{Context, Poll, ready};
+use core::time::Duration;
 use std::sync::Arc;
 
-use http::Extensions;
-use pin_project_lite::pin_project;
-use tokio::sync::futures::OwnedNotified;
+use http::Request;
+use tokio::time::timeout;
 use tower_quota_core::{Decision, Store};
+use tracing::{Instrument, Span};
 
 use super::admission::Admission;
-use super::shared::CachedStore;
+use super::pipeline::{Step, without_turn};
+use super::shared::{CachedStore, Shared};
+use crate::metrics::Stopwatch;
 use crate::policy::LookUps;
 use crate::request::{Place, RequestContext, Rules};
 use crate::settle::InFlight;
-use crate::store_call::{Deadline, StoreCallError};
+use crate::store_call::StoreCallError;
+use crate::traced::{record_decision, record_duration, record_failure};
 
-pin_project! {
-    #[project = StageProjection]
-    pub(super) enum Stage<S>
-    where
-        S: Store,
-    {
-        LookUp {
-            #[pin]
-            look_ups: LookUps,
-            // The policy of the look-up also decides the request.
-            rules: Arc<Rules>,
-        },
-        Decide {
-            #[pin]
-            call: InFlight<CachedStore<S>>,
-            #[pin]
-            deadline: Deadline,
-            context: Option<Box<RequestContext>>,
-        },
-        Queue {
-            #[pin]
-            turn: Deadline,
-            #[pin]
-            closed: OwnedNotified,
-            place: Place,
-            queued: Option<Queued>,
-        },
-    }
+/// What a request waits for before the layer calls the inner service.
+pub(super) enum Stage<S: Store> {
+    LookUp {
+        look_ups: LookUps,
+        // The policy of the look-up also decides the request.
+        rules: Arc<Rules>,
+    },
+    Decide {
+        call: InFlight<CachedStore<S>>,
+        watch: Stopwatch,
+        span: Span,
+        context: Box<RequestContext>,
+    },
+    Queue {
+        wait: Duration,
+        place: Place,
+        /// Refunds the turn if the request is dropped.
+        admission: Admission,
+        context: Box<RequestContext>,
+    },
 }
 
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is taken apart where it is made"
-)]
-pub(super) enum Event<S: Store> {
-    Found(Extensions, Arc<Rules>),
-    Answered(
-        Result<Decision, StoreCallError<S::Error>>,
-        Box<RequestContext>,
-    ),
-    Turn(Queued),
-    /// The queue closed before the turn.
-    QueueClosed(Queued),
-}
-
-/// A request in the queue. Dropping the request refunds the turn.
-pub(super) struct Queued {
-    pub(super) admission: Admission,
-    pub(super) context: Box<RequestContext>,
-}
-
-impl<S: Store> Future for Stage<S> {
-    type Output = Event<S>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Event<S>> {
-        Poll::Ready(match self.project() {
-            StageProjection::LookUp { look_ups, rules } => {
-                Event::Found(ready!(look_ups.poll(cx)), Arc::clone(rules))
+impl<S: Store> Shared<S> {
+    /// Waits for the end of the stage, and runs the steps until the next wait.
+    pub(super) async fn resume<B>(
+        self: &Arc<Self>,
+        stage: Stage<S>,
+        request: &mut Request<B>,
+    ) -> Step<S> {
+        match stage {
+            Stage::LookUp { look_ups, rules } => {
+                request.extensions_mut().extend(look_ups.found().await);
+                self.ask(&rules, request)
             }
-            StageProjection::Decide {
+            Stage::Decide {
                 call,
-                deadline,
+                watch,
+                span,
+                mut context,
+            } => {
+                let answer = call.answer(context.rules.settings.store_timeout);
+                let (answer, recorded) = answer.instrument(span.clone()).await;
+                context.recorded = recorded;
+                let duration = watch.elapsed().unwrap_or_default();
+                context
+                    .rules
+                    .metrics
+                    .answered(duration, answer.as_ref().ok());
+                record_duration(&span, duration);
+                self.answered(answer, &span, context, request)
+            }
+            Stage::Queue {
+                wait,
+                place,
+                mut admission,
                 context,
             } => {
-                let polled = match context {
-                    Some(context) => context.span.within(|| call.poll(cx)),
-                    None => call.poll(cx),
-                };
-                let (answer, recorded) = match polled {
-                    Poll::Ready((answer, recorded)) => {
-                        (answer.map_err(StoreCallError::Store), recorded)
-                    }
-                    Poll::Pending => {
-                        let timeout = ready!(deadline.poll_timeout(cx));
-                        (Err(StoreCallError::TimedOut(timeout)), Vec::new())
-                    }
-                };
-                let mut context = take(context);
-                context.recorded = recorded;
-                Event::Answered(answer, context)
-            }
-            StageProjection::Queue {
-                turn,
-                closed,
-                place,
-                queued,
-            } => {
-                if turn.poll(cx).is_ready() {
-                    return Poll::Ready(Event::Turn(take(queued)));
+                let is_closed = timeout(wait, place.closed()).await.is_ok();
+                if !is_closed {
+                    admission.report(context);
+                    return Step::Forward(admission);
                 }
-                let is_notified = closed.poll(cx).is_ready();
-                // The queue may have closed between taking the place and registering the notification.
-                if !is_notified && !place.is_closed() {
-                    return Poll::Pending;
-                }
-                Event::QueueClosed(take(queued))
+                drop(admission);
+                // The listener saw the decision when the wait began.
+                Step::Respond(self.respond(without_turn(context), None, request))
             }
-        })
+        }
     }
-}
 
-#[expect(
-    clippy::expect_used,
-    reason = "documented: only a future polled after completion finds a slot empty"
-)]
-pub(super) fn take<T>(slot: &mut Option<T>) -> T {
-    slot.take().expect("polled after completion")
+    fn answered<B>(
+        self: &Arc<Self>,
+        answer: Result<Decision, StoreCallError<S::Error>>,
+        span: &Span,
+        context: Box<RequestContext>,
+        request: &mut Request<B>,
+    ) -> Step<S> {
+        match answer {
+            Ok(decision) => {
+                record_decision(span, &decision);
+                context.rules.settings.local.store_answered();
+                self.outage.answered(context.rules.settings.local.now());
+                self.decided(decision, context, request)
+            }
+            Err(failure) => {
+                let kind = failure.kind();
+                context.rules.metrics.store_failed(kind);
+                record_failure(span, kind.label(), failure.error());
+                self.fall_back(failure.error(), context, request)
+            }
+        }
+    }
 }

@@ -3,6 +3,8 @@
 mod failure;
 mod stopwatch;
 
+use core::time::Duration;
+
 use tower_quota_core::{Decision, Name};
 
 pub(crate) use self::failure::{DegradedChoice, StoreFailureKind};
@@ -19,7 +21,7 @@ impl PolicyMetrics {
 
     pub(crate) const fn decided_at_once(&self, _: Stopwatch, _: &Decision) {}
 
-    pub(crate) const fn answered(&self, _: Stopwatch, _: Option<&Decision>) {}
+    pub(crate) const fn answered(&self, _: Duration, _: Option<&Decision>) {}
 
     pub(crate) const fn admitted(&self, _: &RequestHead<'_>, _: &Decision) {}
 

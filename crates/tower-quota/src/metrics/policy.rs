@@ -1,3 +1,4 @@
+use core::time::Duration;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -71,8 +72,7 @@ impl PolicyMetrics {
     }
 
     /// A failed call has no decision.
-    pub(crate) fn answered(&self, watch: Stopwatch, decision: Option<&Decision>) {
-        let duration = watch.elapsed().unwrap_or_default();
+    pub(crate) fn answered(&self, duration: Duration, decision: Option<&Decision>) {
         self.latency.record(duration);
         histogram!(table::STORE_DURATION).record(duration);
         if let Some(decision) = decision {

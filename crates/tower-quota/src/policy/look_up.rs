@@ -1,6 +1,6 @@
-use core::future::Future;
+use core::future::{Future, poll_fn};
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::Poll;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -37,36 +37,32 @@ impl LookUp {
     }
 }
 
-pub(crate) struct LookUps {
-    pending: Vec<Pending>,
-    found: Extensions,
-}
+pub(crate) struct LookUps(Vec<Pending>);
 
 impl LookUps {
     pub(crate) fn begin(look_ups: &[LookUp], head: &RequestHead<'_>) -> Self {
-        Self {
-            pending: look_ups.iter().map(|look_up| (look_up.0)(head)).collect(),
-            found: Extensions::new(),
-        }
+        Self(look_ups.iter().map(|look_up| (look_up.0)(head)).collect())
     }
-}
 
-impl Future for LookUps {
-    type Output = Extensions;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Extensions> {
-        let Self { pending, found } = &mut *self;
-        pending.retain_mut(|look_up| match look_up.as_mut().poll(cx) {
-            Poll::Ready(one) => {
-                found.extend(one);
-                false
+    /// Waits for all look-ups at the same time.
+    pub(crate) async fn found(mut self) -> Extensions {
+        let mut found = Extensions::new();
+        poll_fn(|cx| {
+            self.0
+                .retain_mut(|look_up| match look_up.as_mut().poll(cx) {
+                    Poll::Ready(one) => {
+                        found.extend(one);
+                        false
+                    }
+                    Poll::Pending => true,
+                });
+            if self.0.is_empty() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
             }
-            Poll::Pending => true,
-        });
-        if pending.is_empty() {
-            Poll::Ready(core::mem::take(found))
-        } else {
-            Poll::Pending
-        }
+        })
+        .await;
+        found
     }
 }

@@ -5,11 +5,9 @@ use tower_quota_core::{Decision, Key, Name};
 
 use super::rules::Rules;
 use crate::degraded::Degraded;
-use crate::metrics::Stopwatch;
 use crate::policy::{Ask, Fallback};
 use crate::response::{Reason, Report};
 use crate::settle::{Counted, RecordedCharge};
-use crate::traced::StoreSpan;
 
 /// Boxed once, because the context moves from stage to stage.
 pub(crate) struct RequestContext {
@@ -21,8 +19,6 @@ pub(crate) struct RequestContext {
     pub(crate) refusal: Option<Reason<'static>>,
     pub(crate) fallback: Fallback,
     pub(crate) report: Report,
-    pub(crate) watch: Stopwatch,
-    pub(crate) span: StoreSpan,
 }
 
 impl RequestContext {
@@ -38,13 +34,8 @@ impl RequestContext {
             oversized: ask.oversized(),
             ..Report::default()
         };
-        let fallback = Fallback::default();
+        let (rules, fallback) = (Arc::clone(rules), Fallback::default());
         // Written in place, because contexts are large.
-        let (rules, watch, span) = (
-            Arc::clone(rules),
-            Stopwatch::default(),
-            StoreSpan::default(),
-        );
         Box::write(
             Box::new_uninit(),
             Self {
@@ -54,8 +45,6 @@ impl RequestContext {
                 refusal: ask.refusal,
                 fallback,
                 report,
-                watch,
-                span,
             },
         )
     }

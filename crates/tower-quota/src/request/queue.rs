@@ -3,7 +3,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
-use tokio::sync::futures::OwnedNotified;
 use tower_quota_core::Key;
 
 /// The places of requests that wait for their turn.
@@ -13,7 +12,7 @@ use tower_quota_core::Key;
 pub(crate) struct Queue {
     places: Mutex<Places>,
     hasher: RandomState,
-    closed: Arc<Notify>,
+    closed: Notify,
 }
 
 struct Places {
@@ -40,7 +39,7 @@ impl Queue {
         Self {
             places: Mutex::new(places),
             hasher: RandomState::new(),
-            closed: Arc::default(),
+            closed: Notify::new(),
         }
     }
 
@@ -98,12 +97,14 @@ impl Places {
 }
 
 impl Place {
-    pub(crate) fn closed(&self) -> OwnedNotified {
-        Arc::clone(&self.queue.closed).notified_owned()
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.queue.lock().capacity == 0
+    /// Waits until the queue is closed.
+    pub(crate) async fn closed(&self) {
+        let notified = self.queue.closed.notified();
+        // The queue may have closed between taking the place and creating the notification.
+        let is_closed = self.queue.lock().capacity == 0;
+        if !is_closed {
+            notified.await;
+        }
     }
 }
 

@@ -1,6 +1,6 @@
-use core::future::Future;
+use core::future::pending;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::time::Duration;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -8,7 +8,7 @@ use tower_quota_core::{Decision, Store};
 
 use super::charge_record::{ChargeRecord, Counted, RecordedCharge, Settler};
 use super::detach::detach;
-use crate::store_call::within;
+use crate::store_call::{StoreCallError, within};
 
 /// A call of the store, with the record of the charges.
 ///
@@ -39,20 +39,24 @@ impl<S: Store> InFlight<S> {
             runtime,
         }
     }
-}
 
-impl<S: Store> Future for InFlight<S> {
-    type Output = (Result<Decision, S::Error>, Vec<RecordedCharge>);
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(call) = &mut self.call else {
-            return Poll::Pending;
+    /// Returns the answer, and the record of the charges unless the call continues after the timeout.
+    pub(crate) async fn answer(
+        mut self,
+        timeout: Duration,
+    ) -> (
+        Result<Decision, StoreCallError<S::Error>>,
+        Vec<RecordedCharge>,
+    ) {
+        let answer = match &mut self.call {
+            Some(call) => within(timeout, call).await,
+            None => pending().await,
         };
-        let Poll::Ready(answer) = call.as_mut().poll(cx) else {
-            return Poll::Pending;
+        let recorded = match answer {
+            Err(StoreCallError::TimedOut(_)) => Vec::new(),
+            _ => core::mem::take(&mut self.recorded),
         };
-        self.call = None;
-        Poll::Ready((answer, core::mem::take(&mut self.recorded)))
+        (answer, recorded)
     }
 }
 

@@ -4,4 +4,4 @@ mod event;
 mod span;
 
 pub(crate) use self::event::trace;
-pub(crate) use self::span::{SpanSettings, StoreSpan};
+pub(crate) use self::span::{SpanSettings, record_decision, record_duration, record_failure};

@@ -1,7 +1,7 @@
 //! [`RateLimitLayer::trace_store_calls`](crate::RateLimitLayer::trace_store_calls) lists the fields.
 
 use core::error::Error;
-use std::time::Instant;
+use core::time::Duration;
 
 use tower_quota_core::{Decision, Key, Name};
 use tracing::field::{Empty, display};
@@ -12,23 +12,16 @@ use crate::outcome_label::OutcomeLabel;
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SpanSettings(Option<[u8; 16]>);
 
-#[derive(Default)]
-pub(crate) struct StoreSpan(Option<(Span, Instant)>);
-
 impl SpanSettings {
     pub(crate) const fn new(key_seed: [u8; 16]) -> Self {
         Self(Some(key_seed))
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a duration for operators, on which no count depends"
-    )]
-    pub(crate) fn begin(&self, version: Option<u64>, keys: &[(Name, Key<'static>)]) -> StoreSpan {
+    pub(crate) fn begin(&self, version: Option<u64>, keys: &[(Name, Key<'static>)]) -> Span {
         if self.0.is_none() {
-            return StoreSpan(None);
+            return Span::none();
         }
-        let span = info_span!(
+        info_span!(
             target: "tower_quota::store",
             "rate_limit.check",
             otel.kind = "client",
@@ -41,9 +34,7 @@ impl SpanSettings {
             rate_limit.store.duration_us = Empty,
             error.kind = Empty,
             error.message = Empty,
-        );
-        let is_recorded = !span.is_disabled();
-        StoreSpan(is_recorded.then(|| (span, Instant::now())))
+        )
     }
 
     /// Returns the same hash as audit records and lists of clients.
@@ -65,35 +56,22 @@ impl SpanSettings {
     }
 }
 
-impl StoreSpan {
-    pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
-        match &self.0 {
-            Some((span, _)) => span.in_scope(work),
-            None => work(),
-        }
-    }
+pub(crate) fn record_duration(span: &Span, duration: Duration) {
+    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    span.record("rate_limit.store.duration_us", micros);
+}
 
-    pub(crate) fn decided(&self, decision: &Decision) {
-        let Some((span, start)) = &self.0 else { return };
-        let outcome = OutcomeLabel::of(decision.outcome());
-        span.record("rate_limit.outcome", outcome.text());
-        if let Some(status) = decision.tightest() {
-            span.record("rate_limit.limit", status.name.as_str());
-        }
-        record_duration(span, start);
-    }
-
-    pub(crate) fn failed(&self, kind: &'static str, error: &(dyn Error + 'static)) {
-        let Some((span, start)) = &self.0 else { return };
-        span.record("rate_limit.outcome", "error");
-        span.record("otel.status_code", "ERROR");
-        span.record("error.kind", kind);
-        span.record("error.message", display(error));
-        record_duration(span, start);
+pub(crate) fn record_decision(span: &Span, decision: &Decision) {
+    let outcome = OutcomeLabel::of(decision.outcome());
+    span.record("rate_limit.outcome", outcome.text());
+    if let Some(status) = decision.tightest() {
+        span.record("rate_limit.limit", status.name.as_str());
     }
 }
 
-fn record_duration(span: &Span, start: &Instant) {
-    let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-    span.record("rate_limit.store.duration_us", micros);
+pub(crate) fn record_failure(span: &Span, kind: &'static str, error: &(dyn Error + 'static)) {
+    span.record("rate_limit.outcome", "error");
+    span.record("otel.status_code", "ERROR");
+    span.record("error.kind", kind);
+    span.record("error.message", display(error));
 }

@@ -26,7 +26,11 @@ fn tokens() -> Limit {
 }
 
 /// Sends one request to a handler that does this with its reservation.
-async fn request(store: &ScriptedStore, policy: Policy, handler: impl Fn(&Reservation) + Clone) {
+async fn request(
+    store: &ScriptedStore,
+    policy: Policy,
+    handler: impl Fn(&Reservation) + Clone + Send + 'static,
+) {
     let inner = service_fn(move |request: Request<()>| {
         handler(&request.extensions().get().cloned().unwrap_or_default());
         async { Ok::<_, Infallible>(Response::new(())) }
@@ -47,7 +51,7 @@ async fn settled_difference_is_refunded_or_charged() {
         (25, 75, vec![("charge", vec![15])]),
     ] {
         let store = ScriptedStore::new();
-        request(&store, Policy::new().limit(tokens()), |reservation| {
+        request(&store, Policy::new().limit(tokens()), move |reservation| {
             assert_eq!(reservation.estimate("tokens"), Some(10));
             assert!(reservation.settle("tokens", actual));
         })

@@ -29,7 +29,7 @@ fn limited<Svc: Clone>(
 /// Each of the three has its own store.
 async fn settled(
     limit: impl Fn() -> Limit,
-    settle_by: impl Fn(&Reservation) + Copy,
+    settle_by: impl Fn(&Reservation) + Copy + Send + 'static,
 ) -> [Vec<Call>; 3] {
     let settle_request =
         move |request: &Request<()>| settle_by(request.extensions().get().unwrap());
