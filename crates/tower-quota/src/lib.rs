@@ -193,6 +193,7 @@ mod metrics;
 mod outcome_label;
 pub mod policy;
 mod protocol;
+mod random;
 mod request;
 #[cfg(feature = "axum")]
 mod request_decision;

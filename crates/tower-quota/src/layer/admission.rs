@@ -30,7 +30,7 @@ impl Admission {
         let is_told = context.report.is_degraded();
         if is_told
             || context.rules.settings.attaches_decision
-            || !context.rules.responses.is_silent()
+            || !context.rules.settings.responses.is_silent()
         {
             self.context = Some(context);
         }
@@ -82,10 +82,10 @@ impl Finish {
 
     fn write<B>(self, mut response: Response<B>) -> Response<ResponseBody<B>> {
         if let Some(mut context) = self.context {
-            let Rules {
-                plan, responses, ..
-            } = &*context.rules;
-            responses.admitted(plan, &context.report, response.headers_mut());
+            let Rules { plan, settings, .. } = &*context.rules;
+            settings
+                .responses
+                .admitted(plan, &context.report, response.headers_mut());
             context.attach(&mut response);
         }
         if self.reservation.is_empty() {

@@ -1,4 +1,3 @@
-use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response};
@@ -12,6 +11,7 @@ use crate::flagged::Flagged;
 use crate::head::RequestHead;
 use crate::metrics::Stopwatch;
 use crate::policy::{Ask, Listed, LookUps};
+use crate::random::random_up_to;
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody};
 use crate::settle::{ChargeRecord, InFlight, Settler};
@@ -189,7 +189,9 @@ impl<S: Store> Shared<S> {
         }
         Flagged::attach(context.rules.plan.flagged(decision), request);
         let jitter = context.rules.plan.wait_jitter(decision);
-        context.rules.attach_to_request(decision, request);
+        if settings.attaches_decision {
+            request.extensions_mut().insert(decision.clone());
+        }
         self.observe(&context, None, request);
         match place {
             None => {
@@ -240,10 +242,4 @@ pub(super) fn without_turn(mut context: Box<RequestContext>) -> Box<RequestConte
     });
     context.report.decision = refused;
     context
-}
-
-pub(super) fn random_up_to(longest: Duration) -> Duration {
-    Duration::from_micros(fastrand::u64(
-        ..=u64::try_from(longest.as_micros()).unwrap_or(u64::MAX),
-    ))
 }

@@ -9,15 +9,16 @@ use http::{Request, Response, Version};
 use tower_quota_core::{Charge, Decision, Key, Outcome, Overloaded, Store, Undecidable};
 
 use super::admission::Admission;
-use super::pipeline::{Step, random_up_to};
+use super::pipeline::Step;
 use super::shared::Shared;
 use crate::decided::Decided;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
 use crate::limit::Limit;
 use crate::metrics::DegradedChoice;
+use crate::random::random_up_to;
 use crate::request::{RequestContext, Rules};
-use crate::response::{Reason, RefusalBody, Refused};
+use crate::response::{Reason, RefusalBody};
 use crate::settle::Counted;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -56,11 +57,11 @@ impl<S: Store> Shared<S> {
             // Without a decision nobody asks for a refusal. Even then, the answer must not look like a success.
             (None, None) => (Reason::TooManyLimits, false),
         };
-        let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
-        let Rules {
-            plan, responses, ..
-        } = &*context.rules;
-        let mut response = responses.refuse(plan, &refused, Some(&context.report));
+        let Rules { plan, settings, .. } = &*context.rules;
+        let head = RequestHead::of(request);
+        let mut response = settings
+            .responses
+            .refuse(plan, reason, head, Some(&context.report));
         context.attach(&mut response);
         if closes {
             response.extensions_mut().insert(CloseConnection);
@@ -120,8 +121,8 @@ impl<S: Store> Shared<S> {
             keys: &[],
         };
         self.notify(rules, &decided);
-        let refused = Refused::new(reason, head, Duration::ZERO);
-        rules.responses.refuse(&rules.plan, &refused, None)
+        let responses = &rules.settings.responses;
+        responses.refuse(&rules.plan, reason, head, None)
     }
 
     /// Decides a request by the limits' choices for a failure of the store.
@@ -194,7 +195,7 @@ impl<S: Store> Shared<S> {
 }
 
 fn draw_jitter(context: &RequestContext) -> Duration {
-    let jitter = context.rules.responses.draw_jitter();
+    let jitter = random_up_to(context.rules.settings.responses.max_jitter);
     let decision = context.report.decision.as_ref();
     let limit = decision.and_then(|decision| context.rules.plan.limit(decision.tightest()?.name));
     match limit.is_some_and(Limit::is_hold) {

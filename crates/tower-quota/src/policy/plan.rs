@@ -15,6 +15,7 @@ use super::{Overrides, Policy};
 use crate::degraded::OnStoreFailure;
 use crate::key::KeyExtractor;
 use crate::limit::{ById, Limit, Over};
+use crate::response::FullPolicy;
 use crate::settle::{RecordedCharge, release};
 
 pub(crate) struct Plan {
@@ -23,6 +24,7 @@ pub(crate) struct Plan {
     listed: usize,
     pub(super) choices: Vec<PlannedChoice>,
     by_id: ById,
+    pub(crate) full_policy: Option<FullPolicy>,
     pub(super) keys: Vec<PlannedKey>,
     pub(crate) lists: Lists,
     pub(crate) look_ups: Vec<LookUp>,
@@ -84,6 +86,7 @@ impl Plan {
         let flags = limits.iter().any(Limit::flags);
         let delays = limits.iter().any(Limit::delays);
         let by_id = ById::new(limits.iter().map(|limit| limit.name));
+        let full_policy = FullPolicy::new(limits.iter());
         let mut keys: Vec<PlannedKey> = Vec::new();
         let mut positions: HashMap<Name, usize> = HashMap::new();
         let planned = limits.into_iter().map(|limit| {
@@ -116,6 +119,7 @@ impl Plan {
             listed,
             choices,
             by_id,
+            full_policy,
             keys,
             lists,
             look_ups,

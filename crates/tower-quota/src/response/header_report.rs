@@ -2,7 +2,6 @@ use http::header::HeaderValue;
 use tower_quota_core::Decision;
 
 use super::limit_report::LimitReport;
-use super::policy_text::FullPolicy;
 use super::report::Report;
 use super::text::ceil_secs;
 use crate::policy::Plan;
@@ -14,7 +13,6 @@ use crate::policy::Plan;
 pub struct HeaderReport<'a> {
     pub(super) report: &'a Report,
     pub(super) plan: &'a Plan,
-    pub(super) full_policy: Option<&'a FullPolicy>,
 }
 
 impl<'a> HeaderReport<'a> {
@@ -83,7 +81,7 @@ impl<'a> HeaderReport<'a> {
     }
 
     pub(super) fn full_policy(&self) -> Option<HeaderValue> {
-        let full = self.full_policy?;
+        let full = self.plan.full_policy.as_ref()?;
         let has_all = self.report.overrides.is_empty() && self.limits().count() == full.limits;
         has_all.then(|| full.text.clone())
     }

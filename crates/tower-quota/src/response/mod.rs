@@ -25,12 +25,13 @@ pub use self::grpc::GrpcStatus;
 pub use self::header_report::HeaderReport;
 pub use self::into_refusal::IntoRefusal;
 pub use self::limit_report::LimitReport;
+pub(crate) use self::policy_text::FullPolicy;
 pub use self::problem::problem_details;
 pub use self::reason::Reason;
 pub use self::refusal_body::RefusalBody;
 pub use self::refused::Refused;
 pub(crate) use self::report::Report;
-pub(crate) use self::responses::{ResponseSettings, Responses};
+pub(crate) use self::responses::ResponseSettings;
 pub use self::style::{HeaderStyle, Reset};
 #[cfg(feature = "throttle")]
 pub(crate) use self::text::split_unquoted;

@@ -11,13 +11,13 @@ const MAX_RENDERED: usize = 64;
 
 /// The text for requests that have all limits of the policy.
 #[derive(Debug)]
-pub(super) struct FullPolicy {
+pub(crate) struct FullPolicy {
     pub(super) text: HeaderValue,
     pub(super) limits: usize,
 }
 
 impl FullPolicy {
-    pub(super) fn new<'a>(limits: impl Iterator<Item = &'a Limit>) -> Option<Self> {
+    pub(crate) fn new<'a>(limits: impl Iterator<Item = &'a Limit>) -> Option<Self> {
         let (mut list, mut count) = (FieldText::new(), 0);
         for limit in limits.filter(|limit| !limit.is_hidden() && !limit.is_shadow()) {
             count += 1;

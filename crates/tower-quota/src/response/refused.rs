@@ -38,39 +38,27 @@ const MAX_NAMED_LIMITS: usize = 5;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Refused<'a> {
-    reason: Reason<'a>,
-    head: RequestHead<'a>,
-    jitter: Duration,
-    oversized: &'a [(Name, u64)],
+    pub(super) reason: Reason<'a>,
+    pub(super) head: RequestHead<'a>,
+    pub(super) jitter: Duration,
+    pub(super) oversized: &'a [(Name, u64)],
     pub(super) grpc_domain: Name,
 }
 
 impl<'a> Refused<'a> {
-    pub(crate) const fn new(reason: Reason<'a>, head: RequestHead<'a>, jitter: Duration) -> Self {
-        Self {
-            reason,
-            head,
-            jitter,
-            oversized: &[],
-            grpc_domain: DEFAULT_DOMAIN,
-        }
-    }
-
     /// Returns the refusal by a decision, with an empty head, unless the request was admitted.
     #[must_use]
     pub fn of(decision: &'a Decision) -> Option<Self> {
         static NO_REQUEST: LazyLock<Request<()>> = LazyLock::new(Request::default);
         let head = RequestHead::of(&*NO_REQUEST);
         let is_refused = !decision.is_allowed();
-        is_refused.then(|| Self::new(Reason::of(decision), head, Duration::ZERO))
-    }
-
-    pub(super) const fn within(self, oversized: &'a [(Name, u64)], grpc_domain: Name) -> Self {
-        Self {
-            oversized,
-            grpc_domain,
-            ..self
-        }
+        is_refused.then(|| Self {
+            reason: Reason::of(decision),
+            head,
+            jitter: Duration::ZERO,
+            oversized: &[],
+            grpc_domain: DEFAULT_DOMAIN,
+        })
     }
 
     /// Returns the reason of the refusal.

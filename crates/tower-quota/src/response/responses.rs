@@ -10,7 +10,6 @@ use tower_quota_core::{Decision, Name};
 
 use super::grpc::{self, GrpcStatus};
 use super::header_report::HeaderReport;
-use super::policy_text::FullPolicy;
 use super::problem::{TYPICAL_FIELDS, add_missing, problem_details};
 use super::reason::Reason;
 use super::refusal_body::RefusalBody;
@@ -19,6 +18,7 @@ use super::report::Report;
 use super::style::HeaderStyle;
 use super::text::{FieldText, members, push_separator, push_string, text_value};
 use super::write_headers::WriteHeaders;
+use crate::head::RequestHead;
 use crate::policy::Plan;
 use crate::protocol::Protocol;
 
@@ -77,30 +77,9 @@ impl ResponseSettings {
         }
         fields
     }
-}
-
-pub(crate) struct Responses {
-    settings: ResponseSettings,
-    full_policy: Option<FullPolicy>,
-}
-
-impl Responses {
-    pub(crate) fn new(settings: &ResponseSettings, plan: &Plan) -> Self {
-        Self {
-            settings: settings.clone(),
-            full_policy: FullPolicy::new(plan.limits()),
-        }
-    }
 
     pub(crate) fn is_silent(&self) -> bool {
-        self.settings.writers.is_empty() && !self.settings.reports_shadows
-    }
-
-    pub(crate) fn draw_jitter(&self) -> Duration {
-        match u64::try_from(self.settings.max_jitter.as_micros()) {
-            Ok(0) => Duration::ZERO,
-            most => Duration::from_micros(fastrand::u64(0..=most.unwrap_or(u64::MAX))),
-        }
+        self.writers.is_empty() && !self.reports_shadows
     }
 
     pub(crate) fn admitted(&self, plan: &Plan, report: &Report, headers: &mut HeaderMap) {
@@ -114,20 +93,25 @@ impl Responses {
     pub(crate) fn refuse(
         &self,
         plan: &Plan,
-        refused: &Refused<'_>,
+        reason: Reason<'_>,
+        head: RequestHead<'_>,
         report: Option<&Report>,
     ) -> Response<RefusalBody> {
-        let settings = &self.settings;
-        let oversized = report.map_or(&[][..], |report| &report.oversized);
-        let refused = &refused.within(oversized, settings.grpc_domain);
-        let content_type = settings.protocol.grpc_content_type(refused.head());
+        let refused = &Refused {
+            reason,
+            head,
+            jitter: report.map_or(Duration::ZERO, |report| report.jitter),
+            oversized: report.map_or(&[], |report| &report.oversized),
+            grpc_domain: self.grpc_domain,
+        };
+        let content_type = self.protocol.grpc_content_type(head);
         let mut response = match content_type {
             Some(content_type) => {
-                grpc::respond((settings.on_refused_grpc)(refused), content_type, refused)
+                grpc::respond((self.on_refused_grpc)(refused), content_type, refused)
             }
-            None => (settings.on_refused)(refused),
+            None => (self.on_refused)(refused),
         };
-        if refused.head().method() == Method::HEAD {
+        if head.method() == Method::HEAD {
             // The length of a GET, without the body.
             if let Some(length) = core::mem::take(response.body_mut()).size_hint().exact() {
                 response.headers_mut().insert(CONTENT_LENGTH, length.into());
@@ -140,7 +124,7 @@ impl Responses {
         if let (None, Some(challenge)) = (content_type, refused.challenge()) {
             headers.entry(WWW_AUTHENTICATE).or_insert(challenge);
         }
-        match (refused.reason(), report) {
+        match (reason, report) {
             (Reason::StoreFailure(_), _) => self.mark_degraded(headers),
             (_, Some(report)) => {
                 self.write_fields(plan, report, headers);
@@ -155,12 +139,8 @@ impl Responses {
         if report.is_degraded() && report.only_shadows || is_refused_by_hidden(plan, report) {
             return;
         }
-        let report = HeaderReport {
-            report,
-            plan,
-            full_policy: self.full_policy.as_ref(),
-        };
-        for writer in &self.settings.writers {
+        let report = HeaderReport { report, plan };
+        for writer in &self.writers {
             writer.write(&report, headers);
         }
     }
@@ -169,13 +149,13 @@ impl Responses {
         if report.is_degraded() && !report.only_shadows {
             self.mark_degraded(headers);
         }
-        if let (true, Some(decision)) = (self.settings.reports_shadows, &report.decision) {
+        if let (true, Some(decision)) = (self.reports_shadows, &report.decision) {
             write_shadows(plan, decision, headers);
         }
     }
 
     fn mark_degraded(&self, headers: &mut HeaderMap) {
-        if !self.settings.writers.is_empty() {
+        if !self.writers.is_empty() {
             headers.insert(X_POLICY, const { HeaderValue::from_static("degraded") });
         }
     }
@@ -223,13 +203,13 @@ mod tests {
         Decision, Left, LimitStatus, Name, Operation, Outcome, Quota, Timestamp,
     };
 
-    use super::{ResponseSettings, Responses};
+    use super::ResponseSettings;
     use crate::head::RequestHead;
     use crate::limit::Limit;
     use crate::policy::{Plan, Policy};
     use crate::protocol::Protocol;
     use crate::response::style::HeaderStyle::{self, Draft7, Draft11};
-    use crate::response::{Reason, Refused, Report};
+    use crate::response::{Reason, Report};
 
     fn fields(style: HeaderStyle) -> HeaderMap {
         let plan = Plan::new(
@@ -258,7 +238,7 @@ mod tests {
             decision: Some(decision),
             ..Report::default()
         };
-        Responses::new(&settings, &plan).admitted(&plan, &report, &mut headers);
+        settings.admitted(&plan, &report, &mut headers);
         headers
     }
 
@@ -288,9 +268,8 @@ mod tests {
             ..ResponseSettings::default()
         };
         let request = Request::new(());
-        let refused = Refused::new(reason, RequestHead::of(&request), Duration::ZERO);
         let plan = Plan::new(Policy::new());
-        let response = Responses::new(&settings, &plan).refuse(&plan, &refused, None);
+        let response = settings.refuse(&plan, reason, RequestHead::of(&request), None);
         let field = |name| {
             response
                 .headers()

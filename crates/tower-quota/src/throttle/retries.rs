@@ -5,6 +5,7 @@ use http::{Method, Request, Response};
 
 use super::budget::Budget;
 use super::remote::remote_refusals;
+use crate::random::random_up_to;
 
 /// Chooses which requests a [`ThrottleLayer`](crate::ThrottleLayer) retries, when, and how often.
 ///
@@ -111,8 +112,7 @@ impl<R, T> Retries<R, T> {
     fn jittered(&self, attempt: u32) -> Duration {
         let doubled = 1_u32.checked_shl(attempt - 1).unwrap_or(u32::MAX);
         let longest = self.base.saturating_mul(doubled).min(self.cap);
-        let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
-        Duration::from_micros(fastrand::u64(0..=micros))
+        random_up_to(longest)
     }
 }
 

@@ -1,0 +1,6 @@
+use core::time::Duration;
+
+pub(crate) fn random_up_to(longest: Duration) -> Duration {
+    let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
+    Duration::from_micros(fastrand::u64(..=micros))
+}
