@@ -1,7 +1,7 @@
-use core::iter::Rev;
+use core::iter::from_fn;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use http::header::{GetAll, HeaderValue, ValueIter};
+use http::header::{GetAll, HeaderValue};
 use smallvec::SmallVec;
 
 use super::network::canonical;
@@ -19,40 +19,25 @@ pub(super) enum Quotes {
 /// Yields elements from the right, and `None` if the rest is unreliable.
 ///
 /// Strings also start from the right. From the left, a client's unfinished string would swallow the proxy's text.
-pub(super) struct Elements<'h> {
-    lines: Rev<ValueIter<'h, HeaderValue>>,
-    line: Option<&'h [u8]>,
+pub(super) fn elements<'h>(
+    lines: GetAll<'h, HeaderValue>,
     quotes: Quotes,
-    bytes: usize,
-}
-
-impl<'h> Elements<'h> {
-    pub(super) fn of(lines: GetAll<'h, HeaderValue>, quotes: Quotes) -> Self {
-        Self {
-            lines: lines.into_iter().rev(),
-            line: None,
-            quotes,
-            bytes: MAX_LIST_BYTES,
-        }
-    }
-}
-
-impl<'h> Iterator for Elements<'h> {
-    type Item = Option<&'h [u8]>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let line = match self.line.take() {
+) -> impl Iterator<Item = Option<&'h [u8]>> {
+    let mut lines = lines.into_iter().rev();
+    let (mut rest, mut bytes) = (None, MAX_LIST_BYTES);
+    from_fn(move || {
+        let line = match rest.take() {
             Some(line) => line,
-            None => self.lines.next()?.as_bytes(),
+            None => lines.next()?.as_bytes(),
         };
-        let Some((before, element)) = last(line, self.quotes, self.bytes) else {
-            self.bytes = 0;
+        let Some((before, element)) = last(line, quotes, bytes) else {
+            bytes = 0;
             return Some(None);
         };
-        self.bytes -= element.len();
-        self.line = before;
+        bytes -= element.len();
+        rest = before;
         Some(Some(element))
-    }
+    })
 }
 
 fn last(list: &[u8], quotes: Quotes, most: usize) -> Option<(Option<&[u8]>, &[u8])> {

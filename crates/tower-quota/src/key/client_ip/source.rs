@@ -2,7 +2,7 @@ use core::net::IpAddr;
 
 use http::header::{HeaderMap, HeaderName, InvalidHeaderName};
 
-use super::list::{Elements, Ipv6, Quotes, address, forwarded_address};
+use super::list::{Ipv6, Quotes, address, elements, forwarded_address};
 
 type Parse = fn(&[u8]) -> Option<IpAddr>;
 
@@ -91,7 +91,7 @@ impl Source {
             _ => return None,
         };
         Some(
-            Elements::of(headers.get_all(self.name()), quotes)
+            elements(headers.get_all(self.name()), quotes)
                 .map(move |element| element.and_then(parse)),
         )
     }
