@@ -30,6 +30,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, HeaderName, InvalidHeaderName, TRANSFER_ENCODING};
 
 use crate::head::RequestHead;
+use crate::number::digits;
 use crate::valid::valid_header;
 
 /// Charges the number in a request header.
@@ -80,18 +81,12 @@ pub fn body_size(
     }
 }
 
-/// Saturates at 64 bits. All lines must agree.
+/// All lines must agree.
 pub(crate) fn number_in(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
     let mut lines = headers.get_all(name).iter();
-    let first = lines.next()?.as_bytes();
-    if first.is_empty() || lines.any(|another| another.as_bytes() != first) {
+    let first = lines.next()?;
+    if lines.any(|another| another != first) {
         return None;
     }
-    first.iter().try_fold(0_u64, |number, byte| {
-        byte.is_ascii_digit().then(|| {
-            number
-                .saturating_mul(10)
-                .saturating_add(u64::from(byte - b'0'))
-        })
-    })
+    digits(first.to_str().ok()?)
 }

@@ -190,6 +190,7 @@ pub mod metrics;
 #[cfg(not(feature = "metrics"))]
 #[path = "metrics/off.rs"]
 mod metrics;
+mod number;
 mod outcome_label;
 pub mod policy;
 mod protocol;

@@ -10,7 +10,6 @@ mod mark;
 mod report;
 mod watch;
 
-use std::error::Error;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tower_quota_core::Charge;
@@ -20,64 +19,62 @@ pub(crate) use self::mark::Mark;
 pub use self::report::ChecksReport;
 pub(crate) use self::watch::Watch;
 use crate::key::Mistake;
+use crate::response::Reason;
 
 const MAX_WARNINGS: usize = 64;
 
 #[derive(Default)]
 pub(crate) struct Checks {
-    off: Mutex<Vec<Check>>,
     found: Mutex<ChecksReport>,
 }
 
 impl Checks {
     pub(crate) fn turn_off(&self, check: Check) {
-        self.off().push(check);
+        self.found().off.push(check);
     }
 
     pub(crate) fn report(&self) -> ChecksReport {
         self.found().clone()
     }
 
-    pub(crate) fn no_peer_address(&self) {
-        self.record(Check::NoPeerAddress, 1, || {
-            Mistake::NoPeerAddress.to_string()
-        });
-    }
-
-    pub(crate) fn too_many_limits(&self) {
-        self.record(Check::TooManyLimits, 1, || {
-            format!(
-                "a request has more than {} limits, so it is refused with status 500 and not counted: give it fewer limits, \
-                 or narrow their conditions",
-                Charge::MOST
-            )
-        });
-    }
-
-    pub(crate) fn undecidable(&self, error: &dyn Error) {
-        self.record(Check::Undecidable, 1, || {
-            format!(
-                "the store can never decide a request, so it is refused with status 500 and not counted: {error}"
-            )
-        });
-    }
-
-    pub(crate) fn no_rules(&self) {
-        self.record(Check::NoRules, 1, || {
-            "no rules are in force, so requests are refused with status 503: put a valid document into the store of the \
-             rules"
-                .to_owned()
-        });
+    /// Records the mistake behind a refusal without a decision, if any.
+    pub(crate) fn refused(&self, reason: Reason<'_>) {
+        let (check, text) = match reason {
+            Reason::NoPeerAddress => (Check::NoPeerAddress, Mistake::NoPeerAddress.to_string()),
+            Reason::TooManyLimits => (
+                Check::TooManyLimits,
+                format!(
+                    "a request has more than {} limits, so it is refused with status 500 and not counted: give it fewer limits, \
+                     or narrow their conditions",
+                    Charge::MOST
+                ),
+            ),
+            Reason::Undecidable(error) => (
+                Check::Undecidable,
+                format!(
+                    "the store can never decide a request, so it is refused with status 500 and not counted: {error}"
+                ),
+            ),
+            Reason::StoreFailure(_) => (
+                Check::NoRules,
+                String::from(
+                    "no rules are in force, so requests are refused with status 503: put a valid document into the store of \
+                     the rules",
+                ),
+            ),
+            _ => return,
+        };
+        self.record(check, 1, || text);
     }
 
     fn record(&self, check: Check, shown: u64, text: impl FnOnce() -> String) {
         let proof = check.proof();
-        if shown < proof || self.off().contains(&check) {
+        let mut found = self.found();
+        if shown < proof || found.off.contains(&check) {
             return;
         }
         let is_proof = shown == proof;
         let requests = if is_proof { proof } else { 1 };
-        let mut found = self.found();
         match found.counts.iter_mut().find(|(known, _)| *known == check) {
             Some((_, count)) => *count += requests,
             None => found.counts.push((check, requests)),
@@ -97,10 +94,6 @@ impl Checks {
         // A subscriber may be slow, so release the lock first.
         drop(found);
         tracing::warn!(target: "tower_quota", "{text}");
-    }
-
-    fn off(&self) -> MutexGuard<'_, Vec<Check>> {
-        self.off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn found(&self) -> MutexGuard<'_, ChecksReport> {

@@ -16,6 +16,7 @@ use super::check::Check;
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct ChecksReport {
+    pub(super) off: Vec<Check>,
     pub(super) counts: Vec<(Check, u64)>,
     pub(super) warnings: Vec<(Check, String)>,
 }

@@ -6,6 +6,7 @@ use super::{Check, Checks, Mark};
 use crate::head::RequestHead;
 use crate::key::{Mistake, forwarding_header};
 use crate::policy::Ask;
+use crate::response::Reason;
 
 /// The watch ends here, unless a proof is incomplete.
 const WATCHED_REQUESTS: u64 = 1_000;
@@ -68,7 +69,7 @@ impl Watch {
 
     pub(crate) fn address(&self, key: &str, mistake: Option<Mistake>, head: &RequestHead<'_>) {
         let check = match &mistake {
-            Some(Mistake::NoPeerAddress) => return self.checks.no_peer_address(),
+            Some(Mistake::NoPeerAddress) => return self.checks.refused(Reason::NoPeerAddress),
             Some(Mistake::UntrustedProxy { .. }) => Check::UntrustedProxy,
             Some(Mistake::NoForwardedAddress { header }) => {
                 if self.seen().may_be_health_check(header, head.path()) {

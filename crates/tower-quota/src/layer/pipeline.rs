@@ -7,10 +7,11 @@ use super::admission::Admission;
 use super::shared::Shared;
 use super::stage::Stage;
 use crate::checks::Mark;
+use crate::clients::now;
 use crate::flagged::Flagged;
 use crate::head::RequestHead;
-use crate::metrics::Stopwatch;
-use crate::policy::{Ask, Listed, LookUps};
+use crate::metrics::sample;
+use crate::policy::{Ask, Explained, LookUps};
 use crate::random::random_up_to;
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody};
@@ -41,13 +42,15 @@ impl<S: Store> Shared<S> {
             head = head.watched_by(&rules.watch);
         }
         match rules.plan.lists.find(&head) {
-            Listed::Skipped | Listed::Allowed => {
+            Some(Explained::Refused(reason)) => {
+                Step::Respond(self.refuse_undecided(rules, reason, request))
+            }
+            Some(_) => {
                 rules.metrics.skipped(&head);
                 Step::Forward(Admission::default())
             }
-            Listed::Refused(reason) => Step::Respond(self.refuse_undecided(rules, reason, request)),
-            Listed::Unlisted if rules.plan.look_ups.is_empty() => self.ask(rules, request),
-            Listed::Unlisted => {
+            None if rules.plan.look_ups.is_empty() => self.ask(rules, request),
+            None => {
                 let look_ups = LookUps::begin(&rules.plan.look_ups, &head);
                 Step::Wait(Stage::LookUp {
                     look_ups,
@@ -108,10 +111,10 @@ impl<S: Store> Shared<S> {
         self.note_busy(rules, &ask);
         let charges = ask.charges(|key| self.queue.has_room(key));
         let mut decision = Decision::default();
-        let watch = Stopwatch::sample();
+        let start = sample();
         let has_answered = self.store.store().check_at_once(&charges, &mut decision);
         if has_answered {
-            rules.metrics.decided_at_once(watch, &decision);
+            rules.metrics.decided_at_once(start, &decision);
         }
         // A refusal from memory does not prove that the store is available.
         let refusal = match has_answered {
@@ -148,7 +151,7 @@ impl<S: Store> Shared<S> {
         let call = InFlight::new(answer, recorded, self.settler());
         Step::Wait(Stage::Decide {
             call,
-            watch: Stopwatch::start(),
+            start: now(),
             span,
             context,
         })

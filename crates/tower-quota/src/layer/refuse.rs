@@ -12,10 +12,9 @@ use super::admission::Admission;
 use super::pipeline::Step;
 use super::shared::Shared;
 use crate::decided::Decided;
-use crate::degraded::Degraded;
+use crate::degraded::{Degraded, OnStoreFailure};
 use crate::head::RequestHead;
 use crate::limit::Limit;
-use crate::metrics::DegradedChoice;
 use crate::random::random_up_to;
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody};
@@ -104,13 +103,9 @@ impl<S: Store> Shared<S> {
         reason: Reason<'_>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        match reason {
-            // The watch already has the decision.
-            Reason::NoPeerAddress if !rules.watch.is_open() => self.checks.no_peer_address(),
-            Reason::TooManyLimits => self.checks.too_many_limits(),
-            Reason::Undecidable(error) => self.checks.undecidable(error),
-            Reason::StoreFailure(_) => self.checks.no_rules(),
-            _ => {}
+        // The watch has already recorded a missing address.
+        if !(matches!(reason, Reason::NoPeerAddress) && rules.watch.is_open()) {
+            self.checks.refused(reason);
         }
         let head = RequestHead::of(request);
         let decided = Decided {
@@ -145,7 +140,7 @@ impl<S: Store> Shared<S> {
         }
         if let Some(known_refusal) = context.fallback.known_refusal.take() {
             context.report.by = Counted::Locally;
-            context.rules.metrics.degraded(DegradedChoice::Local);
+            context.rules.metrics.degraded(OnStoreFailure::Local);
             return self.decided(*known_refusal, context, request);
         }
         if context.fallback.refuses {
@@ -162,7 +157,7 @@ impl<S: Store> Shared<S> {
         self.outage
             .failed(error, is_uncounted, settings.local.now());
         if is_uncounted {
-            context.rules.metrics.degraded(DegradedChoice::Allow);
+            context.rules.metrics.degraded(OnStoreFailure::Allow);
             self.observe(&context, None, request);
             let mut admission = Admission::default();
             admission.report(context);
@@ -177,7 +172,7 @@ impl<S: Store> Shared<S> {
             // mistake.
             return Step::Respond(self.refuse_unavailable(error, context, request));
         }
-        context.rules.metrics.degraded(DegradedChoice::Local);
+        context.rules.metrics.degraded(OnStoreFailure::Local);
         context.recorded = context.rules.plan.record(&charges);
         self.decided(decision, context, request)
     }
@@ -188,7 +183,7 @@ impl<S: Store> Shared<S> {
         context: Box<RequestContext>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        context.rules.metrics.degraded(DegradedChoice::Refuse);
+        context.rules.metrics.degraded(OnStoreFailure::Refuse);
         self.observe(&context, Some(Reason::StoreFailure(error)), request);
         self.respond(context, Some(error), request)
     }

@@ -1,5 +1,6 @@
 use core::time::Duration;
 use std::sync::Arc;
+use std::time::Instant;
 
 use http::Request;
 use tokio::time::timeout;
@@ -9,7 +10,6 @@ use tracing::{Instrument, Span};
 use super::admission::Admission;
 use super::pipeline::{Step, without_turn};
 use super::shared::{CachedStore, Shared};
-use crate::metrics::Stopwatch;
 use crate::policy::LookUps;
 use crate::request::{Place, RequestContext, Rules};
 use crate::settle::InFlight;
@@ -25,7 +25,7 @@ pub(super) enum Stage<S: Store> {
     },
     Decide {
         call: InFlight<CachedStore<S>>,
-        watch: Stopwatch,
+        start: Instant,
         span: Span,
         context: Box<RequestContext>,
     },
@@ -52,14 +52,14 @@ impl<S: Store> Shared<S> {
             }
             Stage::Decide {
                 call,
-                watch,
+                start,
                 span,
                 mut context,
             } => {
                 let answer = call.answer(context.rules.settings.store_timeout);
                 let (answer, recorded) = answer.instrument(span.clone()).await;
                 context.recorded = recorded;
-                let duration = watch.elapsed().unwrap_or_default();
+                let duration = start.elapsed();
                 context
                     .rules
                     .metrics

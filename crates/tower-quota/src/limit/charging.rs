@@ -5,23 +5,28 @@ use tower_quota_core::{Algorithm, Charge, ChargeMode, ConfigError, Key, Name, Qu
 use super::{Cost, Limit, MissingKey, Over};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
-use crate::key::{Mistake, mistake};
+use crate::key::lacks_address;
 
 impl Limit {
     /// Returns the constant cost of a limit without conditions, closures or options.
     pub(crate) fn simple_cost(&self) -> Option<u64> {
         let has_closures = !self.conditions.is_empty() || self.run_time_quota.is_some();
         match self.cost {
-            Cost::Constant(units) if !has_closures && !self.charges_specially(&self.quota) => {
-                Some(units)
-            }
+            Cost::Constant(units) if !has_closures && !self.has_options() => Some(units),
             _ => None,
         }
     }
 
-    #[inline]
-    fn charges_specially(&self, quota: &Quota) -> bool {
-        self.has_options || quota.algorithm() == Algorithm::LeakyBucket
+    fn has_options(&self) -> bool {
+        self.quota.algorithm() == Algorithm::LeakyBucket
+            || self.longest_wait.is_some()
+            || self.settle_rule.is_some()
+            || self.penalty.is_some()
+            || self.over != Over::Refuse
+            || self.counts_refusals
+            || self.is_exact
+            || self.is_shadow
+            || self.is_at_most
     }
 
     #[inline]
@@ -69,7 +74,7 @@ impl Limit {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     pub(crate) fn charge<'a>(
         &'a self,
         quota: &'a Quota,
@@ -77,17 +82,8 @@ impl Limit {
         units: u64,
     ) -> Charge<'a> {
         let mut charge = Charge::new(self.name, quota, key).cost(units);
-        if self.charges_specially(quota) {
-            charge = self.with_options(charge);
-        }
-        charge
-    }
-
-    #[inline(never)]
-    fn with_options<'a>(&'a self, mut charge: Charge<'a>) -> Charge<'a> {
-        let queue = || {
-            (charge.quota().algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT)
-        };
+        let queue =
+            || (quota.algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT);
         if let Some(longest) = self.longest_wait.or_else(queue) {
             charge = charge.max_wait(longest);
         }
@@ -97,8 +93,8 @@ impl Limit {
         if let Over::Delay { step, most } = self.over {
             // A larger debt would not delay longer, but outlast the client's last request.
             let units = most.as_micros().div_ceil(step.as_micros().max(1));
-            let debt = units.saturating_mul(u128::from(charge.quota().grain()));
-            let refill = u128::from(charge.quota().refill().max(1));
+            let debt = units.saturating_mul(u128::from(quota.grain()));
+            let refill = u128::from(quota.refill().max(1));
             let longest = u64::try_from(debt.div_ceil(refill)).unwrap_or(u64::MAX);
             charge = charge
                 .in_mode(ChargeMode::Forced)
@@ -145,19 +141,14 @@ impl Limit {
     ///
     /// A shadow never refuses.
     pub(crate) fn without_key(&self, head: &RequestHead<'_>) -> Option<MissingKey> {
-        let choice = match self.missing {
-            Some(choice) => choice,
-            None if self.is_shadow() => MissingKey::Skip,
-            None if mistake(&*self.extractor, head) == Some(Mistake::NoPeerAddress) => return None,
-            None if has_credentials(self.extractor.scope()) => MissingKey::Unauthenticated,
-            None => MissingKey::Refuse,
-        };
-        Some(match choice {
-            MissingKey::Refuse | MissingKey::Unauthenticated if self.is_shadow() => {
-                MissingKey::Skip
-            }
-            choice => choice,
-        })
+        match self.missing {
+            Some(MissingKey::ShareOneCounter) => self.missing,
+            _ if self.is_shadow() => Some(MissingKey::Skip),
+            Some(_) => self.missing,
+            None if lacks_address(&*self.extractor, head) => None,
+            None if has_credentials(self.extractor.scope()) => Some(MissingKey::Unauthenticated),
+            None => Some(MissingKey::Refuse),
+        }
     }
 
     /// Returns the choice for a failure of the store. A shadow never refuses.

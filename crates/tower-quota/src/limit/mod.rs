@@ -13,7 +13,7 @@ use tower_quota_core::{Key, Name, Penalty, Quota};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{KeyExtractor, everyone};
-use crate::settle::{Rule, Settle, SettleRule, by_handler};
+use crate::settle::{Rule, Settle, SettleRule};
 use crate::when::{Condition, not};
 
 pub(crate) use self::by_id::ById;
@@ -56,7 +56,6 @@ pub struct Limit {
     is_hidden: bool,
     is_at_most: bool,
     penalty: Option<Penalty>,
-    has_options: bool,
     pub(crate) unit: Option<Name>,
 }
 
@@ -126,7 +125,6 @@ impl Limit {
             is_hidden: false,
             is_at_most: false,
             penalty: None,
-            has_options: false,
             unit: None,
         }
     }
@@ -256,7 +254,6 @@ impl Limit {
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.longest_wait = Some(longest);
         self.quota = self.quota.for_waits_of(longest);
-        self.has_options = true;
         self
     }
 
@@ -270,15 +267,7 @@ impl Limit {
     ///
     /// See [`settle`](crate::settle).
     pub fn settle(mut self, rule: impl Rule) -> Self {
-        let abandoned = self
-            .settle_rule
-            .map(|settle| settle.abandoned)
-            .unwrap_or_default();
-        self.settle_rule = Some(SettleRule {
-            rule: Arc::new(rule),
-            abandoned,
-        });
-        self.has_options = true;
+        self.settle_rule.get_or_insert_default().rule = Arc::new(rule);
         self
     }
 
@@ -287,15 +276,7 @@ impl Limit {
     /// For example, the handler panicked or the client disconnected. By default the estimate stays charged, so clients
     /// gain no units by disconnecting. Without [`settle`](Self::settle), the handler settles.
     pub fn on_abandoned(mut self, choice: Settle) -> Self {
-        let rule = self.settle_rule.map_or_else(
-            || Arc::new(by_handler()) as Arc<dyn Rule>,
-            |settle| settle.rule,
-        );
-        self.settle_rule = Some(SettleRule {
-            rule,
-            abandoned: choice,
-        });
-        self.has_options = true;
+        self.settle_rule.get_or_insert_default().abandoned = choice;
         self
     }
 
@@ -304,7 +285,6 @@ impl Limit {
     /// A client that keeps sending then stays limited.
     pub const fn count_refusals(mut self) -> Self {
         self.counts_refusals = true;
-        self.has_options = true;
         self
     }
 
@@ -313,7 +293,6 @@ impl Limit {
     /// Use `exact` if every unit counts, such as attempts of a password.
     pub const fn exact(mut self) -> Self {
         self.is_exact = true;
-        self.has_options = true;
         self
     }
 
@@ -324,7 +303,6 @@ impl Limit {
     #[doc(alias = "dry run")]
     pub const fn shadow(mut self) -> Self {
         self.is_shadow = true;
-        self.has_options = true;
         self
     }
 
@@ -344,7 +322,6 @@ impl Limit {
     /// ```
     pub const fn over(mut self, choice: Over) -> Self {
         self.over = choice;
-        self.has_options = true;
         self
     }
 
@@ -379,7 +356,6 @@ impl Limit {
     /// All `at_most` limits of a request take the same number, and the limit refuses without remaining units.
     pub const fn at_most(mut self) -> Self {
         self.is_at_most = true;
-        self.has_options = true;
         self
     }
 
@@ -389,7 +365,6 @@ impl Limit {
     /// [`MissingKey::ShareOneCounter`], a single client can block all clients without a key.
     pub const fn penalty(mut self, penalty: Penalty) -> Self {
         self.penalty = Some(penalty);
-        self.has_options = true;
         self
     }
 

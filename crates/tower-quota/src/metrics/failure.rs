@@ -1,20 +1,8 @@
 #[derive(Clone, Copy)]
-pub(crate) enum DegradedChoice {
-    Allow,
-    Refuse,
-    Local,
-}
-
-#[derive(Clone, Copy)]
 pub(crate) enum StoreFailureKind {
     Store,
     Timeout,
     Settle,
-}
-
-#[cfg(feature = "metrics")]
-impl DegradedChoice {
-    pub(super) const LABELS: [&str; 3] = ["allow", "refuse", "local"];
 }
 
 impl StoreFailureKind {

@@ -30,22 +30,22 @@ mod latency;
 mod policy;
 mod replaced;
 mod rules;
+mod sample;
 mod stats;
-mod stopwatch;
 mod table;
 mod totals;
 
-pub(crate) use self::failure::{DegradedChoice, StoreFailureKind};
+pub(crate) use self::failure::StoreFailureKind;
 pub use self::latency::StoreLatency;
 pub(crate) use self::policy::PolicyMetrics;
 pub(crate) use self::replaced::ReplacedMetrics;
 pub use self::rules::{
     record_applied_rules, record_audit_event, record_rejected_rules, record_reload,
 };
+pub(crate) use self::sample::sample;
 #[cfg(feature = "top")]
 pub(crate) use self::stats::publish_clients;
 pub(crate) use self::stats::publish_layer;
 pub use self::stats::{StoreStats, publish_stats};
-pub(crate) use self::stopwatch::Stopwatch;
 pub use self::table::{METRICS, Metric, MetricKind, describe};
 pub use self::totals::DecisionTotals;

@@ -1,15 +1,17 @@
 //! Replaces the counters without the feature `metrics`.
 
 mod failure;
-mod stopwatch;
+mod sample;
 
 use core::time::Duration;
+use std::time::Instant;
 
 use tower_quota_core::{Decision, Name};
 
-pub(crate) use self::failure::{DegradedChoice, StoreFailureKind};
-pub(crate) use self::stopwatch::Stopwatch;
+pub(crate) use self::failure::StoreFailureKind;
+pub(crate) use self::sample::sample;
 use crate::decided::Decided;
+use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 
 pub(crate) struct PolicyMetrics;
@@ -19,7 +21,7 @@ impl PolicyMetrics {
         Self
     }
 
-    pub(crate) const fn decided_at_once(&self, _: Stopwatch, _: &Decision) {}
+    pub(crate) const fn decided_at_once(&self, _: Option<Instant>, _: &Decision) {}
 
     pub(crate) const fn answered(&self, _: Duration, _: Option<&Decision>) {}
 
@@ -31,5 +33,5 @@ impl PolicyMetrics {
 
     pub(crate) const fn store_failed(&self, _: StoreFailureKind) {}
 
-    pub(crate) const fn degraded(&self, _: DegradedChoice) {}
+    pub(crate) const fn degraded(&self, _: OnStoreFailure) {}
 }

@@ -1,17 +1,19 @@
 use core::time::Duration;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use ::metrics::{counter, histogram};
 use arc_swap::ArcSwap;
 use tower_quota_core::{Decision, LimitStatus, Name};
 
 use super::counts::{Count, RouteCounts};
-use super::failure::{DegradedChoice, StoreFailureKind};
+use super::failure::StoreFailureKind;
 use super::latency::Latency;
-use super::stopwatch::Stopwatch;
+use super::sample::sample;
 use super::table;
 use crate::decided::Decided;
+use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::limit::ById;
 use crate::outcome_label::OutcomeLabel;
@@ -27,6 +29,9 @@ const MAX_CELLS: usize = 8_192;
 
 const MAX_HISTOGRAMS: usize = 64;
 
+/// The labels of [`OnStoreFailure`], in order.
+const CHOICES: [&str; 3] = ["allow", "refuse", "local"];
+
 /// The metrics of a policy. The next policy continues the series.
 pub(crate) struct PolicyMetrics {
     pub(super) limits: Box<[Name]>,
@@ -37,7 +42,7 @@ pub(crate) struct PolicyMetrics {
     other: Arc<RouteCounts>,
     /// By the position of the limit.
     near: Box<[Count]>,
-    degraded: [Count; DegradedChoice::LABELS.len()],
+    degraded: [Count; CHOICES.len()],
     failures: [Count; StoreFailureKind::LABELS.len()],
     pub(super) latency: Latency,
 }
@@ -45,10 +50,7 @@ pub(crate) struct PolicyMetrics {
 type Routes = HashMap<Arc<str>, Arc<RouteCounts>>;
 
 impl PolicyMetrics {
-    /// A name may occur more than once.
-    pub(crate) fn new(mut limits: Vec<Name>) -> Self {
-        let mut known = HashSet::new();
-        limits.retain(|limit| known.insert(limit.id()));
+    pub(crate) fn new(limits: Vec<Name>) -> Self {
         let places = limits.len().min(MAX_LIMITS + 1);
         Self {
             positions: ById::new(limits.iter().copied()),
@@ -64,9 +66,9 @@ impl PolicyMetrics {
     }
 
     #[inline]
-    pub(crate) fn decided_at_once(&self, watch: Stopwatch, decision: &Decision) {
-        if let Some(duration) = watch.elapsed() {
-            histogram!(table::DECISION_DURATION).record(duration);
+    pub(crate) fn decided_at_once(&self, start: Option<Instant>, decision: &Decision) {
+        if let Some(start) = start {
+            histogram!(table::DECISION_DURATION).record(start.elapsed());
             self.record_remaining(decision);
         }
     }
@@ -77,7 +79,7 @@ impl PolicyMetrics {
         histogram!(table::STORE_DURATION).record(duration);
         if let Some(decision) = decision {
             histogram!(table::DECISION_DURATION).record(duration);
-            if Stopwatch::sample().elapsed().is_some() {
+            if sample().is_some() {
                 self.record_remaining(decision);
             }
         }
@@ -152,7 +154,7 @@ impl PolicyMetrics {
         self.failures[kind as usize].add_one();
     }
 
-    pub(crate) fn degraded(&self, choice: DegradedChoice) {
+    pub(crate) fn degraded(&self, choice: OnStoreFailure) {
         self.degraded[choice as usize].add_one();
     }
 
@@ -236,7 +238,7 @@ impl PolicyMetrics {
         for (position, count) in self.near.iter().enumerate() {
             count.publish(|| counter!(table::NEAR_LIMIT, "limit" => self.label(position)));
         }
-        for (count, choice) in self.degraded.iter().zip(DegradedChoice::LABELS) {
+        for (count, choice) in self.degraded.iter().zip(CHOICES) {
             let counter = counter!(table::DEGRADED, "choice" => choice);
             count.publish(|| counter);
         }

@@ -27,7 +27,7 @@ impl ReplacedMetrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::DegradedChoice;
+    use crate::degraded::OnStoreFailure;
 
     #[test]
     fn replaced_policy_stays_while_requests_use_it() {
@@ -35,7 +35,7 @@ mod tests {
         let of_request = Arc::new(PolicyMetrics::new(Vec::new()));
         replaced.add(&of_request);
         replaced.publish();
-        of_request.degraded(DegradedChoice::Allow);
+        of_request.degraded(OnStoreFailure::Allow);
         assert_eq!(replaced.0.lock().unwrap().len(), 1);
         drop(of_request);
         replaced.publish();

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use tower_quota_core::{Charge, Decision, Key, Name, OwnedCharge, Quota};
 
 use super::choose::Chosen;
-use super::explained_limit::ExplainedLimit;
+use super::explained::ExplainedLimit;
 use super::plan::{Plan, PlannedLimit};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;

@@ -1,9 +1,7 @@
 use super::ask::Ask;
-use super::explained_limit::ExplainedLimit;
-use super::lists::Listed;
+use super::explained::Explained;
 use super::plan::Plan;
 use crate::head::RequestHead;
-use crate::response::Reason;
 
 /// Explains a policy's actions without a store. Made by [`Policy::explainer`](crate::Policy::explainer).
 ///
@@ -26,20 +24,6 @@ pub struct Explainer {
     pub(super) plan: Plan,
 }
 
-/// What a policy would do with a request, before any count.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Explained {
-    /// The request is not counted.
-    Skipped,
-    /// The request is not counted, and never blocked.
-    Allowed,
-    /// The request is refused for this reason, unless a limit refuses first.
-    Refused(Reason<'static>),
-    /// These limits decide. Empty if no limit applies.
-    Limited(Vec<ExplainedLimit>),
-}
-
 impl Explainer {
     /// Returns what the policy would do with a request.
     #[must_use]
@@ -50,11 +34,8 @@ impl Explainer {
 
 impl Plan {
     pub(crate) fn explain(&self, head: &RequestHead<'_>) -> Explained {
-        match self.lists.find(head) {
-            Listed::Skipped => return Explained::Skipped,
-            Listed::Allowed => return Explained::Allowed,
-            Listed::Refused(reason) => return Explained::Refused(reason),
-            Listed::Unlisted => {}
+        if let Some(listed) = self.lists.find(head) {
+            return listed;
         }
         let mut ask = Ask::new(self);
         ask.read(head);

@@ -2,25 +2,18 @@ use core::error::Error;
 use core::fmt;
 use std::sync::Arc;
 
+use super::explained::Explained;
 use crate::head::RequestHead;
 use crate::response::Reason;
 use crate::when::Condition;
 
 /// The requests that a policy does not count.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Lists {
     pub(super) allowed: Vec<Arc<dyn Condition>>,
     pub(super) blocked: Vec<Arc<dyn Condition>>,
     pub(super) skipped: Vec<Arc<dyn Condition>>,
     pub(super) is_unavailable: bool,
-}
-
-pub(crate) enum Listed {
-    Unlisted,
-    /// Passes uncounted, even if another list matches.
-    Allowed,
-    Skipped,
-    Refused(Reason<'static>),
 }
 
 /// The error of a policy that refuses every request.
@@ -36,15 +29,6 @@ impl fmt::Display for NoRules {
 impl Error for NoRules {}
 
 impl Lists {
-    pub(super) const fn new() -> Self {
-        Self {
-            allowed: Vec::new(),
-            blocked: Vec::new(),
-            skipped: Vec::new(),
-            is_unavailable: false,
-        }
-    }
-
     pub(super) const fn are_empty(&self) -> bool {
         self.allowed.is_empty()
             && self.blocked.is_empty()
@@ -53,22 +37,22 @@ impl Lists {
     }
 
     /// Allowed requests take precedence over blocked requests, and blocked over skipped requests.
-    pub(crate) fn find(&self, head: &RequestHead<'_>) -> Listed {
+    pub(crate) fn find(&self, head: &RequestHead<'_>) -> Option<Explained> {
         // With conflicting values, any listed value blocks, but does not allow or skip.
         let is_listed = |conditions: &[Arc<dyn Condition>], in_doubt| {
             let head = head.in_doubt(in_doubt);
             conditions.iter().any(|condition| condition(&head))
         };
         if is_listed(&self.allowed, false) {
-            Listed::Allowed
+            Some(Explained::Allowed)
         } else if is_listed(&self.blocked, true) {
-            Listed::Refused(Reason::Blocked)
+            Some(Explained::Refused(Reason::Blocked))
         } else if is_listed(&self.skipped, false) {
-            Listed::Skipped
+            Some(Explained::Skipped)
         } else if self.is_unavailable {
-            Listed::Refused(Reason::StoreFailure(&NoRules))
+            Some(Explained::Refused(Reason::StoreFailure(&NoRules)))
         } else {
-            Listed::Unlisted
+            None
         }
     }
 }

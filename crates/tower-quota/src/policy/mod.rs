@@ -4,7 +4,7 @@ mod ask;
 mod choose;
 mod dry_run;
 mod explain;
-mod explained_limit;
+mod explained;
 mod lists;
 mod look_up;
 mod names;
@@ -28,9 +28,8 @@ use crate::when::Condition;
 pub(crate) use self::ask::{Ask, Fallback};
 use self::choose::Choice;
 pub use self::choose::Chosen;
-pub use self::explain::{Explained, Explainer};
-pub use self::explained_limit::ExplainedLimit;
-pub(crate) use self::lists::Listed;
+pub use self::explain::Explainer;
+pub use self::explained::{Explained, ExplainedLimit};
 use self::lists::Lists;
 use self::look_up::LookUp;
 pub(crate) use self::look_up::LookUps;
@@ -71,14 +70,14 @@ type Overrides = dyn Fn(Name, &Key<'_>, Option<&Quota>) -> Option<Quota> + Send 
 
 impl Policy {
     /// Makes a policy without limits, where requests pass without the store.
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             limits: Vec::new(),
             choices: Vec::new(),
-            names: Names::new(),
+            names: Names::default(),
             on_store_failure: None,
             instances: 1,
-            lists: Lists::new(),
+            lists: Lists::default(),
             look_ups: Vec::new(),
             overrides: None,
             version: None,

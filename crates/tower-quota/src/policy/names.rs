@@ -6,7 +6,7 @@ use crate::key::identity;
 use crate::limit::Limit;
 
 /// The stored numbers and names of a policy's limits and scopes.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Names {
     limits: BTreeMap<u32, Name>,
     /// The scopes of keys, with the identities of the extractors.
@@ -14,13 +14,6 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) const fn new() -> Self {
-        Self {
-            limits: BTreeMap::new(),
-            scopes: BTreeMap::new(),
-        }
-    }
-
     /// Adds the names of a limit, or leaves the names unchanged on an error.
     pub(super) fn add(&mut self, limit: &Limit) -> Result<(), ConfigError> {
         for id in limit.stored_ids() {

@@ -253,13 +253,6 @@ impl Plan {
         self.limit_with(name.id())
     }
 
-    /// Most requests have the first limits of the policy, in order.
-    pub(crate) fn limit_near(&self, name: Name, position: usize) -> Option<&Limit> {
-        let near = self.limits.get(position).map(|planned| &planned.limit);
-        near.filter(|limit| limit.name.id() == name.id())
-            .or_else(|| self.limit(name))
-    }
-
     fn limit_with(&self, id: u32) -> Option<&Limit> {
         Some(&self.planned(id)?.limit)
     }

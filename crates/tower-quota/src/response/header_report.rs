@@ -49,8 +49,8 @@ impl<'a> HeaderReport<'a> {
         let Self { report, plan, .. } = *self;
         let decision = report.decision.as_ref();
         let enforced = decision.into_iter().flat_map(Decision::enforced);
-        enforced.enumerate().filter_map(move |(position, status)| {
-            let limit = plan.limit_near(status.name, position)?;
+        enforced.filter_map(move |status| {
+            let limit = plan.limit(status.name)?;
             (!limit.is_hidden()).then_some(LimitReport {
                 status,
                 limit,

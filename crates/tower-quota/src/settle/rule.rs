@@ -59,6 +59,15 @@ pub(crate) struct SettleRule {
     pub(crate) abandoned: Settle,
 }
 
+impl Default for SettleRule {
+    fn default() -> Self {
+        Self {
+            rule: Arc::new(by_handler()),
+            abandoned: Settle::Keep,
+        }
+    }
+}
+
 impl<F: Fn(&Parts) -> Settle + Send + Sync + 'static> Rule for F {
     fn at_head(&self, response: &Parts) -> Option<Settle> {
         Some(self(response))

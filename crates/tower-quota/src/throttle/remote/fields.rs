@@ -5,6 +5,7 @@ use http::header::{AGE, RETRY_AFTER};
 
 use super::date;
 use super::retry_info::retry_delay;
+use crate::number::digits;
 use crate::response::split_unquoted;
 
 const MAX_VALUE_BYTES: usize = 1_024;
@@ -111,12 +112,6 @@ fn window<'a>(pairs: impl Iterator<Item = &'a str>, left: &str, seconds: &str) -
         }
     }
     length.filter(|_| is_spent)
-}
-
-fn digits(text: &str) -> Option<u64> {
-    let text = text.trim_ascii();
-    let are_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    are_digits.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
 fn lines<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
