@@ -20,7 +20,6 @@ use crate::head::RequestHead;
 use crate::layer::{RateLimitLayer, Shared};
 use crate::limit::Limit;
 use crate::policy::{Ask, Explained, Plan, Policy};
-use crate::request::Rules;
 use crate::store_call::within;
 
 /// Operates a running layer. Get a handle from [`RateLimitLayer::handle`].
@@ -99,7 +98,7 @@ impl<S: Store> RateLimitHandle<S> {
         limit: &str,
         client: impl Into<ClientKey<'k>>,
     ) -> Result<Key<'static>, HandleError<S::Error>> {
-        find(&self.shared.rules(), limit, client.into()).map(|found| found.key)
+        self.client(limit, client.into()).map(|(_, key)| key)
     }
 
     /// Returns the present quota of a client, as [`peek`](Self::peek) counts the client.
@@ -109,8 +108,7 @@ impl<S: Store> RateLimitHandle<S> {
         client: impl Into<ClientKey<'k>>,
     ) -> Result<Quota, HandleError<S::Error>> {
         let (rules, client) = (self.shared.rules(), client.into());
-        let Found { plan, limit, key } = find(&rules, limit, client)?;
-        Ok(quota_of(plan, limit, client, &key))
+        find(&rules.plan, limit, client).map(|found| found.quota)
     }
 
     /// Checks that a limit can count a client by another quota. Returns the scope of the limit's keys.
@@ -202,8 +200,7 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let client = client.into();
         let rules = self.shared.rules();
-        let Found { plan, limit, key } = find(&rules, limit, client)?;
-        let quota = quota_of(plan, limit, client, &key);
+        let Found { limit, key, quota } = find(&rules.plan, limit, client)?;
         if matches!(
             quota.algorithm(),
             Algorithm::SlidingLog | Algorithm::Concurrent
@@ -238,8 +235,7 @@ impl<S: Store> RateLimitHandle<S> {
         units: u64,
     ) -> Result<(), HandleError<S::Error>> {
         let (rules, client) = (self.shared.rules(), client.into());
-        let Found { plan, limit, key } = find(&rules, limit, client)?;
-        let quota = quota_of(plan, limit, client, &key);
+        let Found { limit, key, quota } = find(&rules.plan, limit, client)?;
         let raised = quota.try_raised(units);
         let raised = raised.map_err(|error| HandleError::InvalidQuota(limit.name, error))?;
         let charge = plain(limit, &raised, &key);
@@ -264,12 +260,11 @@ impl<S: Store> RateLimitHandle<S> {
         client: impl Into<ClientKey<'k>>,
         length: Duration,
     ) -> Result<(), HandleError<S::Error>> {
-        let rules = self.shared.rules();
-        let Found { limit, key, .. } = find(&rules, limit, client.into())?;
+        let (limit, key) = self.client(limit, client.into())?;
         if key.as_bytes().is_empty() && key != Key::EVERYONE {
-            return Err(HandleError::UnreadableKey(limit.name));
+            return Err(HandleError::UnreadableKey(limit));
         }
-        if self.shared.blocks.insert(limit.name, &key, length) {
+        if self.shared.blocks.insert(limit, &key, length) {
             Ok(())
         } else {
             Err(HandleError::TooManyBlocks)
@@ -282,9 +277,8 @@ impl<S: Store> RateLimitHandle<S> {
         limit: &str,
         client: impl Into<ClientKey<'k>>,
     ) -> Result<bool, HandleError<S::Error>> {
-        let rules = self.shared.rules();
-        let Found { limit, key, .. } = find(&rules, limit, client.into())?;
-        Ok(self.shared.blocks.remove(limit.name, &key))
+        let (limit, key) = self.client(limit, client.into())?;
+        Ok(self.shared.blocks.remove(limit, &key))
     }
 
     /// Returns the remaining time of a [block](Self::block), if the client is blocked.
@@ -293,9 +287,8 @@ impl<S: Store> RateLimitHandle<S> {
         limit: &str,
         client: impl Into<ClientKey<'k>>,
     ) -> Result<Option<Duration>, HandleError<S::Error>> {
-        let rules = self.shared.rules();
-        let Found { limit, key, .. } = find(&rules, limit, client.into())?;
-        Ok(self.shared.blocks.remaining(limit.name, &key))
+        let (limit, key) = self.client(limit, client.into())?;
+        Ok(self.shared.blocks.remaining(limit, &key))
     }
 
     /// Returns the clients that this process refused most in a window, with the refusing limits.
@@ -409,6 +402,16 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.queue.close();
     }
 
+    fn client(
+        &self,
+        limit: &str,
+        client: ClientKey<'_>,
+    ) -> Result<(Name, Key<'static>), HandleError<S::Error>> {
+        let rules = self.shared.rules();
+        let limit = named(&rules.plan, limit)?;
+        Ok((limit.name, key_of(limit, client)?))
+    }
+
     async fn apply(
         &self,
         operation: Operation,
@@ -417,8 +420,7 @@ impl<S: Store> RateLimitHandle<S> {
         units: u64,
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let Found { plan, limit, key } = find(&rules, limit, client)?;
-        let quota = quota_of(plan, limit, client, &key);
+        let Found { limit, key, quota } = find(&rules.plan, limit, client)?;
         self.status(operation, limit.charge(&quota, &key, units))
             .await
     }
@@ -442,22 +444,33 @@ impl<S: Store> RateLimitHandle<S> {
 }
 
 struct Found<'r> {
-    plan: &'r Plan,
     limit: &'r Limit,
     key: Key<'static>,
+    quota: Quota,
 }
 
 fn find<'r, E>(
-    rules: &'r Arc<Rules>,
-    name: &str,
+    plan: &'r Plan,
+    limit: &str,
     client: ClientKey<'_>,
 ) -> Result<Found<'r>, HandleError<E>> {
-    let plan = &rules.plan;
-    let limit = named(plan, name)?;
-    let key = client
+    let limit = named(plan, limit)?;
+    let key = key_of(limit, client)?;
+    let quota = match client {
+        ClientKey::Request(head) => {
+            let mut ask = Ask::new(plan);
+            ask.read(&head);
+            *ask.quota(limit)
+        }
+        _ => plan.quota_by_key(limit, &key),
+    };
+    Ok(Found { limit, key, quota })
+}
+
+fn key_of<E>(limit: &Limit, client: ClientKey<'_>) -> Result<Key<'static>, HandleError<E>> {
+    client
         .read_by(&*limit.extractor)
-        .ok_or(HandleError::UnreadableKey(limit.name))?;
-    Ok(Found { plan, limit, key })
+        .ok_or(HandleError::UnreadableKey(limit.name))
 }
 
 fn named<'r, E>(plan: &'r Plan, name: &str) -> Result<&'r Limit, HandleError<E>> {
@@ -477,15 +490,6 @@ fn plain<'a>(limit: &Limit, quota: &'a Quota, key: &'a Key<'a>) -> Charge<'a> {
     );
     let is_exact = charge.is_exact() || charge.counts_refusals() || charge.penalised_by().is_some();
     if is_exact { plain.exact() } else { plain }
-}
-
-fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>, key: &Key<'_>) -> Quota {
-    let ClientKey::Request(head) = client else {
-        return plan.quota_by_key(limit, key);
-    };
-    let mut ask = Ask::new(plan);
-    ask.read(&head);
-    *ask.quota(limit)
 }
 
 impl<S> Clone for RateLimitHandle<S> {
