@@ -2,25 +2,13 @@
 //!
 //! Code blocks of the pages in `docs/guide` are doc tests.
 
-/// The pages define the links again, as files, but the first definition counts.
-macro_rules! links {
-    ($($name:literal)*) => {
-        concat!($("[", $name, "]: crate::guide::", $name, "\n"),*)
-    };
-}
-
 /// Tests a page only if the needed feature is enabled.
 macro_rules! guides {
     ($($(#[$needs:meta])? $name:ident;)*) => {
         $(
             $(#[cfg(any(not(doctest), $needs))])?
-            #[doc = links! {
-                "from_governor" "from_tower_governor" "from_express_rate_limit" "from_limitador_or_envoy" "from_nginx"
-                "recipes" "where_to_put_limits" "production_checklist" "upgrading"
-                "behind_a_proxy" "nesting_in_axum" "choosing_an_algorithm" "holds_and_soft_limits" "without_http" "clients" "grpc"
-                "operations"
-                "outages" "leases" "regions" "live_rules" "admin" "command_line" "testing_your_limits" "writing_a_store"
-            }]
+            // The pages define the links again, as files, but the first definition counts.
+            #[doc = include_str!("../guide/links.txt")]
             // Published documentation has no separate files.
             #[doc = include_str!("../guide/drawing.txt")]
             #[doc = ""]
