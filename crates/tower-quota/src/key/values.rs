@@ -36,24 +36,17 @@ pub struct ValueKey {
 }
 
 impl ValueKey {
-    fn of(word: &str, place: Place) -> Self {
-        Self::with(word, "", place)
-    }
-
-    fn with(word: &str, argument: &str, place: Place) -> Self {
-        // Stored counters depend on the scope, so never change the text.
+    /// The text is a word, and the argument of the word if any.
+    fn new(text: impl Into<String>, place: Place) -> Self {
+        let text = text.into();
+        let (word, argument) = text.split_at(text.find(' ').unwrap_or(text.len()));
         let kind = match place {
             Place::Bearer => String::from("bearer token"),
             _ => word.replace('_', " "),
         };
-        let argument = if argument.is_empty() {
-            String::new()
-        } else {
-            format!(" {argument}")
-        };
         Self {
-            scope: Name::from(kind + &argument),
-            text: Name::from(format!("{word}{argument}")),
+            scope: Name::from(kind + argument),
+            text: Name::from(text),
             place,
         }
     }
@@ -176,7 +169,7 @@ pub fn try_header(name: &str) -> Result<ValueKey, InvalidHeaderName> {
 }
 
 fn header_key(name: HeaderName) -> ValueKey {
-    ValueKey::with("header", name.as_str(), Place::Header(name.clone()))
+    ValueKey::new(format!("header {name}"), Place::Header(name))
 }
 
 /// Counts by a cookie (RFC 6265), decoded and without quotes.
@@ -185,7 +178,7 @@ fn header_key(name: HeaderName) -> ValueKey {
 #[doc(alias = "session")]
 pub fn cookie(name: impl Into<Name>) -> ValueKey {
     let name = name.into();
-    ValueKey::with("cookie", name.as_str(), Place::Cookie(name))
+    ValueKey::new(format!("cookie {name}"), Place::Cookie(name))
 }
 
 /// Counts by the token in `Authorization: Bearer`, without verifying the token (RFC 6750).
@@ -193,7 +186,7 @@ pub fn cookie(name: impl Into<Name>) -> ValueKey {
 /// If your tokens are renewed, use `jwt_claim` (feature `jwt`).
 #[doc(alias = "access token")]
 pub fn bearer() -> ValueKey {
-    ValueKey::of("bearer", Place::Bearer)
+    ValueKey::new("bearer", Place::Bearer)
 }
 
 /// Counts by the user in `Authorization: Basic`, ignoring the password (RFC 7617).
@@ -202,13 +195,13 @@ pub fn bearer() -> ValueKey {
 /// Unreadable or empty names are missing keys.
 #[doc(alias = "login")]
 pub fn basic_user() -> ValueKey {
-    ValueKey::of("basic_user", Place::BasicUser)
+    ValueKey::new("basic_user", Place::BasicUser)
 }
 
 /// Counts by a query parameter, for example an API key, decoded as a form.
 pub fn query(name: impl Into<Name>) -> ValueKey {
     let name = name.into();
-    ValueKey::with("query", name.as_str(), Place::Query(name))
+    ValueKey::new(format!("query {name}"), Place::Query(name))
 }
 
 /// Counts by the decoded [full path](RequestHead::path) without the query.
@@ -216,18 +209,14 @@ pub fn query(name: impl Into<Name>) -> ValueKey {
 /// Prefer `route` (feature `axum`), or add the client by [`all`](super::all()), because clients can make up paths.
 #[doc(alias = "url")]
 pub fn path() -> ValueKey {
-    ValueKey::of("path", Place::Path)
+    ValueKey::new("path", Place::Path)
 }
 
 /// Counts by a decoded segment of the [full path](RequestHead::path).
 ///
 /// Segment 1 of `/tenants/acme/users` is `acme`.
 pub fn path_segment(index: usize) -> ValueKey {
-    ValueKey::with(
-        "path_segment",
-        &index.to_string(),
-        Place::PathSegment(index),
-    )
+    ValueKey::new(format!("path_segment {index}"), Place::PathSegment(index))
 }
 
 /// Counts by the requested host, in lower case, without port and trailing dot.
@@ -240,7 +229,7 @@ pub fn path_segment(index: usize) -> ValueKey {
 #[doc(alias = "authority")]
 #[doc(alias = "virtual host")]
 pub fn host() -> ValueKey {
-    ValueKey::of("host", Place::Host)
+    ValueKey::new("host", Place::Host)
 }
 
 /// Counts by the method, like `GET` or `POST`.
@@ -248,7 +237,7 @@ pub fn host() -> ValueKey {
 /// Methods outside RFC 9110, except `PATCH`, share the counter of `other`.
 #[doc(alias = "verb")]
 pub fn method() -> ValueKey {
-    ValueKey::of("method", Place::Method)
+    ValueKey::new("method", Place::Method)
 }
 
 /// Counts by the called gRPC service, like `helloworld.Greeter`.
@@ -256,13 +245,13 @@ pub fn method() -> ValueKey {
 /// Like gRPC servers, the extractor ignores the content type. If your router serves other two-segment paths, add
 /// [`when::grpc_service`](crate::when::grpc_service). Clients can make up services, so put the layer inside the routes.
 pub fn grpc_service() -> ValueKey {
-    ValueKey::of("grpc_service", Place::GrpcService)
+    ValueKey::new("grpc_service", Place::GrpcService)
 }
 
 /// Counts by the called gRPC method, like `helloworld.Greeter/SayHello`.
 #[doc(alias = "rpc")]
 pub fn grpc_method() -> ValueKey {
-    ValueKey::of("grpc_method", Place::GrpcMethod)
+    ValueKey::new("grpc_method", Place::GrpcMethod)
 }
 
 /// Counts by gRPC metadata, like [`header`](super::header()).
@@ -285,7 +274,7 @@ pub fn try_metadata(name: &str) -> Result<ValueKey, InvalidHeaderName> {
 }
 
 fn metadata_key(name: HeaderName) -> ValueKey {
-    ValueKey::with("metadata", name.as_str(), Place::Metadata(name.clone()))
+    ValueKey::new(format!("metadata {name}"), Place::Metadata(name))
 }
 
 /// Counts by axum's matched route, like `/users/{id}`, including `nest` prefixes.
@@ -296,7 +285,7 @@ fn metadata_key(name: HeaderName) -> ValueKey {
 #[doc(alias = "endpoint")]
 #[cfg(feature = "axum")]
 pub fn route() -> ValueKey {
-    ValueKey::of("route", Place::Route)
+    ValueKey::new("route", Place::Route)
 }
 
 /// Counts by a decoded parameter of axum's matched route.
@@ -305,5 +294,5 @@ pub fn route() -> ValueKey {
 #[cfg(feature = "axum")]
 pub fn path_parameter(name: impl Into<Name>) -> ValueKey {
     let name = name.into();
-    ValueKey::with("path_parameter", name.as_str(), Place::PathParameter(name))
+    ValueKey::new(format!("path_parameter {name}"), Place::PathParameter(name))
 }

@@ -245,16 +245,12 @@ impl Plan {
     }
 
     pub(crate) fn limit_named(&self, name: &str) -> Option<&Limit> {
-        self.limit_with(Name::id_of(name))
-            .filter(|limit| limit.name.as_str() == name)
+        let limit = &self.planned(Name::id_of(name))?.limit;
+        (limit.name.as_str() == name).then_some(limit)
     }
 
     pub(crate) fn limit(&self, name: Name) -> Option<&Limit> {
-        self.limit_with(name.id())
-    }
-
-    fn limit_with(&self, id: u32) -> Option<&Limit> {
-        Some(&self.planned(id)?.limit)
+        Some(&self.planned(name.id())?.limit)
     }
 
     fn planned(&self, id: u32) -> Option<&PlannedLimit> {

@@ -96,26 +96,19 @@ impl<'a> Refused<'a> {
 
     /// Returns the wait, with [jitter](crate::RateLimitLayer::retry_jitter), if a retry helps.
     #[must_use]
-    pub const fn retry_after(&self) -> Option<Duration> {
+    pub fn retry_after(&self) -> Option<Duration> {
         let wait = match self.reason {
             Reason::OverQuota(decision) => decision.retry_after(),
             Reason::StoreFailure(_) => Some(STORE_RETRY),
             _ => None,
         };
-        match wait {
-            Some(wait) => Some(wait.saturating_add(self.jitter)),
-            None => None,
-        }
+        Some(wait?.saturating_add(self.jitter))
     }
 
     /// Returns the seconds of `Retry-After`, rounded up, at least 1.
     #[must_use]
-    pub const fn retry_after_secs(&self) -> Option<u64> {
-        match self.retry_after() {
-            Some(Duration::ZERO) => Some(1),
-            Some(wait) => Some(ceil_secs(wait)),
-            None => None,
-        }
+    pub fn retry_after_secs(&self) -> Option<u64> {
+        Some(ceil_secs(self.retry_after()?).max(1))
     }
 
     /// Returns the default HTTP status of the [`Reason`].
