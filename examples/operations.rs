@@ -162,7 +162,7 @@ async fn refused(State(limits): State<Limits>) -> Json<Value> {
             .into_iter()
             .map(|client| {
                 json!({
-                    "limit": client.limit().as_str(),
+                    "limit": client.limit.as_str(),
                     "client": client.text().map(shown),
                     "refusals": client.at_least(),
                     "retry_after_secs": client.retry_after().as_secs_f64().ceil(),

@@ -21,7 +21,7 @@ use tower_quota::{Decided, Limit, MemoryStore, Penalty, Policy, Quota, RateLimit
 /// Stands for metrics: a counter by these labels.
 fn count(decided: &Decided<'_>) {
     let shadows = decided
-        .decision()
+        .decision
         .into_iter()
         .flat_map(|decision| decision.would_refuse());
     let shadows: Vec<&str> = shadows.map(|standing| standing.name.as_str()).collect();

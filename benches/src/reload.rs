@@ -234,13 +234,10 @@ pub(crate) fn node(node: &Node) -> Result<(), Box<dyn Error>> {
             .headers([])
             .on_decision(move |decided| {
                 let mut tally = counted.lock().unwrap_or_else(PoisonError::into_inner);
-                let units = |name| decided.decision()?.status(name).map(|status| status.limit);
-                match (
-                    decided.is_degraded(),
-                    LIMITS.map(|name| units(name.as_str())),
-                ) {
+                let units = |name| decided.decision?.status(name).map(|status| status.limit);
+                match (decided.is_degraded, LIMITS.map(|name| units(name.as_str()))) {
                     (false, [Some(one), Some(other)]) => {
-                        tally.decided([one, other], decided.reason().is_none())
+                        tally.decided([one, other], decided.reason.is_none())
                     }
                     _ => tally.failed += 1,
                 }

@@ -8,35 +8,22 @@ use crate::response::Reason;
 
 /// A decision for your [`on_decision`](crate::RateLimitLayer::on_decision) listener.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Decided<'a> {
-    pub(crate) head: RequestHead<'a>,
-    pub(crate) decision: Option<&'a Decision>,
-    pub(crate) reason: Option<Reason<'a>>,
-    pub(crate) degraded: bool,
+    /// The head of the request, with looked-up values in its extensions.
+    pub head: RequestHead<'a>,
+    /// The decision of the store, or of this instance during an outage.
+    ///
+    /// Blocked requests, missing keys and failed stores have no decision.
+    pub decision: Option<&'a Decision>,
+    /// The reason of a refusal.
+    pub reason: Option<Reason<'a>>,
+    /// Whether the store was unavailable.
+    pub is_degraded: bool,
     pub(crate) keys: &'a [(Name, Key<'static>)],
 }
 
 impl<'a> Decided<'a> {
-    /// Returns the head of the request, with looked-up values in its extensions.
-    #[must_use]
-    pub const fn head(&self) -> RequestHead<'a> {
-        self.head
-    }
-
-    /// Returns the decision of the store, or of this instance during an outage.
-    ///
-    /// Blocked requests, missing keys and failed stores have no decision.
-    #[must_use]
-    pub const fn decision(&self) -> Option<&'a Decision> {
-        self.decision
-    }
-
-    /// Returns the reason of a refusal.
-    #[must_use]
-    pub const fn reason(&self) -> Option<Reason<'a>> {
-        self.reason
-    }
-
     /// Returns the key for each limit, including shadow limits, for your logs.
     ///
     /// Keys may be secrets, so `Debug` hides them. Blocked requests and missing keys have no keys.
@@ -65,12 +52,6 @@ impl<'a> Decided<'a> {
             (None, Some(decision)) => decision.wait(),
             _ => Duration::ZERO,
         }
-    }
-
-    /// Returns whether the store was unavailable.
-    #[must_use]
-    pub const fn is_degraded(&self) -> bool {
-        self.degraded
     }
 
     /// Returns the decision as a word, for a label of your metrics.

@@ -25,11 +25,11 @@ impl ReplayOutcome {
     ];
 
     pub(super) fn of(decided: &Decided<'_>) -> Self {
-        match decided.reason() {
+        match decided.reason {
             Some(Reason::OverQuota(_) | Reason::NeverFits(_)) => Self::Limited,
             Some(Reason::Blocked) => Self::Blocked,
             Some(_) => Self::MissingKey,
-            None if decided.decision().is_none() => Self::Uncounted,
+            None if decided.decision.is_none() => Self::Uncounted,
             None if decided.wait().is_zero() => Self::Admitted,
             None => Self::Queued,
         }

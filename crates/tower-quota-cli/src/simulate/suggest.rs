@@ -197,7 +197,7 @@ fn replay(
     }
     let rules = Rules::new(alone).map_err(|problems| Failure::Problem(problems.to_string()))?;
     let note = |clients: &mut HashMap<u64, Client>, decided: &Decided<'_>, _| {
-        let (Some((_, key)), Some(decision)) = (decided.keys().next(), decided.decision()) else {
+        let (Some((_, key)), Some(decision)) = (decided.keys().next(), decided.decision) else {
             return;
         };
         let client = clients.entry(hash(key, &[0; 16])).or_default();

@@ -84,7 +84,7 @@ impl Tally {
 
     pub(super) fn note(&mut self, decided: &Decided<'_>, micros: u64) {
         self.last = Some(ReplayOutcome::of(decided));
-        let Some(decision) = decided.decision() else {
+        let Some(decision) = decided.decision else {
             return;
         };
         for (status, (name, key)) in decision.statuses().iter().zip(decided.keys()) {

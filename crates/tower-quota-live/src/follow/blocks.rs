@@ -37,7 +37,7 @@ impl Shared {
                 continue;
             }
             for client in self.handle.top_refused(TopWindow::Minute) {
-                let penalty = penalties.get(&client.limit());
+                let penalty = penalties.get(&client.limit);
                 if let Some((longest, block)) = penalty
                     && has_reached(&client, *longest, last_look)
                     && let Err(error) = self.block_client(&client, *longest, *block).await
@@ -68,13 +68,13 @@ impl Shared {
         block: PenaltyBlock,
     ) -> Result<(), RuleStoreError> {
         // A client may send any text as another key, such as another client's address.
-        let address = client.key().to_address();
+        let address = client.key.to_address();
         let address = address.filter(|_| block == PenaltyBlock::Network);
-        let scope = client.key().scope();
+        let scope = client.key.scope();
         let target = match address.and_then(|address| network(scope.as_str(), address)) {
             Some(network) => Target::Network(network),
             None => self.blocks.target(
-                client.key(),
+                &client.key,
                 client.text().filter(|_| self.options.readable_keys),
             ),
         };
@@ -82,7 +82,7 @@ impl Shared {
         if known.is_some_and(|known| known.is_in_force(Time::now())) {
             return Ok(());
         }
-        let limit = client.limit();
+        let limit = client.limit;
         let reason = format!("asked \"{limit}\" again and again while it was refused");
         let mut new = NewBlock::block(length, AUTHOR).reason(reason);
         new.kind = BlockKind::Block {
@@ -123,9 +123,9 @@ impl Shared {
 fn has_reached(client: &TopClient, longest: Duration, last_look: Instant) -> bool {
     // A counter for all clients, or for all clients without a key, is no single client.
     let is_one_client =
-        client.key().scope() != Key::EVERYONE.scope() && !client.key().as_bytes().is_empty();
-    let wait = client.until().saturating_duration_since(client.last());
-    is_one_client && client.last() >= last_look && wait == longest
+        client.key.scope() != Key::EVERYONE.scope() && !client.key.as_bytes().is_empty();
+    let wait = client.until.saturating_duration_since(client.last);
+    is_one_client && client.last >= last_look && wait == longest
 }
 
 /// Returns the network around an address, at least as large as the network counted by the limit.

@@ -116,7 +116,7 @@ impl ShadowReport {
 
     fn note(&mut self, decided: &Decided<'_>) {
         // Without a decision, no limit was checked.
-        let Some(decision) = decided.decision() else {
+        let Some(decision) = decided.decision else {
             return;
         };
         let refusing = || {
@@ -142,7 +142,7 @@ impl ShadowReport {
                 counts.only_current_refuses += u64::from(!is_same);
             }
         }
-        let is_refused = decided.reason().is_some();
+        let is_refused = decided.reason.is_some();
         self.requests += 1;
         self.current_refused += u64::from(is_refused);
         self.shadow_refused += u64::from(would_refuse);

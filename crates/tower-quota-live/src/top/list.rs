@@ -54,7 +54,7 @@ pub enum Counted {
 
 impl ListedClient {
     pub(super) fn new(client: &TopClient, hash: String) -> Self {
-        let key = client.key();
+        let key = &client.key;
         let who = if key.scope() == Key::EVERYONE.scope() {
             Counted::Everyone
         } else if key.as_bytes().is_empty() {
@@ -64,13 +64,13 @@ impl ListedClient {
         };
         let retry_after = client.retry_after().as_nanos().div_ceil(1_000_000);
         Self {
-            limit: client.limit().as_str().to_owned(),
+            limit: client.limit.as_str().to_owned(),
             who,
             scope: key.scope().as_str().to_owned(),
             hash,
             key: client.text(),
             at_least: client.at_least(),
-            at_most: Some(client.at_most()),
+            at_most: Some(client.at_most),
             retry_after_ms: u64::try_from(retry_after).ok(),
         }
     }

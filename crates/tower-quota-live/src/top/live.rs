@@ -41,7 +41,7 @@ impl Shared {
         };
         clients
             .iter()
-            .map(|client| ListedClient::new(client, self.blocks.hash_text(client.key())))
+            .map(|client| ListedClient::new(client, self.blocks.hash_text(&client.key)))
             .collect()
     }
 }
@@ -78,7 +78,7 @@ impl LiveRules {
             .flat_map(|window| [handle.top_refused(window), handle.top_busy(window)]);
         let clients = lists
             .flatten()
-            .filter(move |client| limit.is_none_or(|limit| client.limit().as_str() == limit));
-        clients.map(|client| (self.key_hash(client.key()), client.key().clone()))
+            .filter(move |client| limit.is_none_or(|limit| client.limit.as_str() == limit));
+        clients.map(|client| (self.key_hash(&client.key), client.key.clone()))
     }
 }

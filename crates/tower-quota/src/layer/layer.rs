@@ -101,7 +101,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// let refused = Arc::new(AtomicU64::new(0));
     /// let counted = Arc::clone(&refused);
     /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).on_decision(move |decided| {
-    ///     if decided.reason().is_some() {
+    ///     if decided.reason.is_some() {
     ///         counted.fetch_add(1, Ordering::Relaxed);
     ///     }
     /// });

@@ -112,7 +112,7 @@ impl<S: Store> Shared<S> {
             head,
             decision: None,
             reason: Some(reason),
-            degraded: false,
+            is_degraded: false,
             keys: &[],
         };
         self.notify(rules, &decided);

@@ -182,7 +182,7 @@ impl State {
             head: RequestHead::of(request),
             decision: context.report.decision.as_ref(),
             reason,
-            degraded: context.report.is_degraded(),
+            is_degraded: context.report.is_degraded(),
             keys: &context.keys,
         };
         self.notify(&context.rules, &decided);

@@ -104,7 +104,7 @@ impl PolicyMetrics {
             head: *head,
             decision: Some(decision),
             reason: None,
-            degraded: false,
+            is_degraded: false,
             keys: &[],
         });
     }
@@ -125,7 +125,7 @@ impl PolicyMetrics {
                 let is_near = decided.reason.is_none() && is_near(status);
                 self.count_limit(route, status.name, label, is_near);
             }
-            if !decided.degraded || decided.reason.is_some() {
+            if !decided.is_degraded || decided.reason.is_some() {
                 return;
             }
             // Limits without a status let the request pass uncounted.

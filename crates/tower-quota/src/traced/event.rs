@@ -7,9 +7,9 @@ use crate::policy::Plan;
 
 /// Writes an event for every refusal and a sample of admissions.
 pub(crate) fn trace(decided: &Decided<'_>, one_of: u32, plan: &Plan, spans: &SpanSettings) {
-    let head = decided.head();
-    let status = decided.decision().and_then(Decision::tightest);
-    if decided.reason().is_none() && !decided.is_degraded() {
+    let head = decided.head;
+    let status = decided.decision.and_then(Decision::tightest);
+    if decided.reason.is_none() && !decided.is_degraded {
         let is_drawn = u32::MAX
             .checked_div(one_of)
             .is_some_and(|most| fastrand::u32(..) <= most);
@@ -41,7 +41,7 @@ pub(crate) fn trace(decided: &Decided<'_>, one_of: u32, plan: &Plan, spans: &Spa
         capacity = status.map(|status| status.limit),
         remaining = status.map(LimitStatus::remaining),
         retry_after_ms = decided.retry_after().map(|retry| u64::try_from(retry.as_millis()).unwrap_or(u64::MAX)),
-        degraded = decided.is_degraded(),
+        degraded = decided.is_degraded,
         "request decided"
     );
 }

@@ -25,25 +25,25 @@ fn listening<S: Store>(store: S, policy: Policy) -> (RateLimitLayer<S>, Observed
         .attach_decision()
         .on_decision(move |decided| {
             assert_consistent(decided);
-            let path = decided.head().uri().path().to_owned();
+            let path = decided.head.uri().path().to_owned();
             sink.lock()
                 .unwrap()
-                .push((decided.label(), path, decided.is_degraded()));
+                .push((decided.label(), path, decided.is_degraded));
         });
     (layer, observed)
 }
 
 /// Asserts the invariants of every sink decision.
 fn assert_consistent(decided: &Decided<'_>) {
-    let admitted = decided.reason().is_none();
-    if let Some(decision) = decided.decision() {
+    let admitted = decided.reason.is_none();
+    if let Some(decision) = decided.decision {
         assert_eq!(decision.is_allowed(), admitted);
     }
-    let attached = decided.head().extensions().get().map(Decision::statuses);
+    let attached = decided.head.extensions().get().map(Decision::statuses);
     assert_eq!(
         attached,
         decided
-            .decision()
+            .decision
             .filter(|_| admitted)
             .map(Decision::statuses)
     );

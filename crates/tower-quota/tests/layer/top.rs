@@ -19,7 +19,7 @@ async fn most_refused_clients_are_listed_first() {
         .iter()
         .map(|client| {
             (
-                String::from_utf8(client.key().as_bytes().to_vec()).unwrap(),
+                String::from_utf8(client.key.as_bytes().to_vec()).unwrap(),
                 client.at_least(),
             )
         })

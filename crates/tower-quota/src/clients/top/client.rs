@@ -8,13 +8,20 @@ use tower_quota_core::{Key, Name};
 /// You get an estimate from [`at_least`](Self::at_least) to [`at_most`](Self::at_most).
 #[derive(Clone, Debug)]
 pub struct TopClient {
-    pub(super) limit: Name,
-    pub(super) key: Key<'static>,
-    pub(super) at_most: u64,
+    /// The limit that applied or refused.
+    pub limit: Name,
+    /// The key, which may be a secret.
+    pub key: Key<'static>,
+    /// The maximum number of counted requests.
+    ///
+    /// The excess over [`at_least`](Self::at_least) is at most a 250th of all counted requests.
+    pub at_most: u64,
     /// Requests that other clients may have sent.
     pub(super) excess: u64,
-    pub(super) last: Instant,
-    pub(super) until: Instant,
+    /// The instant of the last counted request.
+    pub last: Instant,
+    /// The instant at which the last refused request would be admitted.
+    pub until: Instant,
 }
 
 impl TopClient {
@@ -23,17 +30,6 @@ impl TopClient {
 
     /// The maximum bytes of a remembered key, because clients choose their keys.
     pub(super) const LONGEST_KEY: usize = 1_024;
-
-    /// Returns the limit that applied or refused.
-    #[must_use]
-    pub const fn limit(&self) -> Name {
-        self.limit
-    }
-
-    /// Returns the key, which may be a secret.
-    pub const fn key(&self) -> &Key<'static> {
-        &self.key
-    }
 
     /// Returns the [text](crate::ClientKey::Text) of the key, if any. May be a secret.
     ///
@@ -53,26 +49,6 @@ impl TopClient {
     #[must_use]
     pub const fn at_least(&self) -> u64 {
         self.at_most - self.excess
-    }
-
-    /// Returns the maximum number of counted requests.
-    ///
-    /// The excess over [`at_least`](Self::at_least) is at most a 250th of all counted requests.
-    #[must_use]
-    pub const fn at_most(&self) -> u64 {
-        self.at_most
-    }
-
-    /// Returns the instant of the last counted request.
-    #[must_use]
-    pub const fn last(&self) -> Instant {
-        self.last
-    }
-
-    /// Returns the instant at which the last refused request would be admitted.
-    #[must_use]
-    pub const fn until(&self) -> Instant {
-        self.until
     }
 
     /// Returns the remaining time to [`until`](Self::until), or zero.
