@@ -11,9 +11,8 @@ use tower_service::Service;
 
 use super::admission::Finish;
 use super::body::ResponseBody;
-use super::pipeline::Step;
 use super::shared::Shared;
-use super::stage::Stage;
+use super::stage::{Stage, Step};
 use crate::response::RefusalBody;
 
 pin_project! {

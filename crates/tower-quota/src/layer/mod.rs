@@ -19,6 +19,7 @@ mod future;
 mod layer;
 mod pipeline;
 mod refuse;
+mod resume;
 mod service;
 mod settings;
 mod shared;

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use http::{Request, Response};
+use http::Request;
 use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, Store};
 
 use super::admission::Admission;
 use super::shared::Shared;
-use super::stage::Stage;
+use super::stage::{Stage, Step};
 use crate::checks::Mark;
 use crate::clients::now;
 use crate::flagged::Flagged;
@@ -14,14 +14,8 @@ use crate::metrics::sample;
 use crate::policy::{Ask, Explained, LookUps};
 use crate::random::random_up_to;
 use crate::request::{RequestContext, Rules};
-use crate::response::{Reason, RefusalBody};
+use crate::response::Reason;
 use crate::settle::{ChargeRecord, InFlight, Settler};
-
-pub(super) enum Step<S: Store> {
-    Forward(Admission),
-    Respond(Response<RefusalBody>),
-    Wait(Stage<S>),
-}
 
 impl<S: Store> Shared<S> {
     /// Runs the steps that do not wait.

@@ -9,8 +9,8 @@ use http::{Request, Response, Version};
 use tower_quota_core::{Charge, Decision, Key, Outcome, Overloaded, Store, Undecidable};
 
 use super::admission::Admission;
-use super::pipeline::Step;
 use super::shared::Shared;
+use super::stage::Step;
 use crate::decided::Decided;
 use crate::degraded::{Degraded, OnStoreFailure};
 use crate::head::RequestHead;

@@ -7,8 +7,8 @@ use tower_service::Service;
 
 use super::body::ResponseBody;
 use super::future::{ResponseFuture, State, wait};
-use super::pipeline::Step;
 use super::shared::Shared;
+use super::stage::Step;
 
 /// A service behind a [`Policy`](crate::Policy), made by a [`RateLimitLayer`](crate::RateLimitLayer).
 ///
