@@ -11,7 +11,7 @@ pub(crate) struct Answer {
 }
 
 /// Two instants on the clock of this instance, and `at` on the clock of the store.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AnswerTimes {
     pub(crate) sent: u64,
     pub(crate) received: u64,
@@ -29,6 +29,12 @@ impl Answer {
 
     pub(crate) fn round_trip(&self) -> u64 {
         self.times.received.saturating_sub(self.times.sent)
+    }
+
+    /// Returns the latest instant of the reset, since the call reached the store after it was sent.
+    pub(crate) fn reset_at(&self) -> u64 {
+        let reset_after = micros(self.reset_after);
+        self.times.received.saturating_add(reset_after)
     }
 
     pub(crate) fn reset_after(&self, now: u64) -> Duration {

@@ -3,7 +3,6 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tower_quota_core::{Charge, Decision, Key, Operation, Store};
 
 use crate::answer::AnswerTimes;
@@ -41,6 +40,8 @@ pub(crate) struct LeaseCall<S: Store> {
     /// Whether the store may have charged the leases.
     was_sent: bool,
     granted: Vec<Lease>,
+    /// Dropped when the answer is recorded, for the requests that wait.
+    answered: Option<watch::Sender<()>>,
 }
 
 struct Lease {
@@ -50,19 +51,29 @@ struct Lease {
 }
 
 impl<S: Store> LeaseCall<S> {
-    /// Spawns a call. The returned task ends when the answer is recorded.
-    pub(crate) fn spawn(shared: &Arc<Shared<S>>, due: DueLeases) -> Option<JoinHandle<()>> {
+    /// Spawns a call, unless the store is closing.
+    pub(crate) fn spawn(shared: &Arc<Shared<S>>, due: DueLeases) {
+        let (answered, end) = watch::channel(());
         let call = Self {
             shared: Arc::clone(shared),
             due,
             was_sent: false,
             granted: Vec::new(),
+            answered: Some(answered),
         };
         // Subscribed before the look, so that either the call sees the closing store or `close` waits for the call.
         let closing = shared.closing.subscribe();
         let is_closing = *closing.borrow();
-        let runtime = Handle::try_current().ok().filter(|_| !is_closing)?;
-        Some(runtime.spawn(call.run(closing)))
+        let Some(runtime) = Handle::try_current().ok().filter(|_| !is_closing) else {
+            return;
+        };
+        let DueLeases { digest, wants, .. } = &call.due;
+        for want in wants {
+            if let Some(pool) = shared.pools.shard(*digest).pool_of(*digest, want.serial) {
+                pool.begin_lease_call(&runtime, end.clone());
+            }
+        }
+        runtime.spawn(call.run(closing));
     }
 
     async fn run(mut self, closing: watch::Receiver<bool>) {
@@ -77,6 +88,7 @@ impl<S: Store> LeaseCall<S> {
         let answer = tokio::time::timeout(Duration::from_micros(deadline), answer).await;
         if let Ok(Ok(decision)) = answer {
             self.record(&decision, sent);
+            self.answered = None;
             tokio::spawn(self.end_leases(closing));
         }
     }

@@ -4,7 +4,6 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
 use tower_quota_core::{
     Charge, Clock, Decision, MonotonicClock, Operation, OwnedCharge, RefusalFuture, Store,
 };
@@ -74,16 +73,10 @@ impl<S: Store> Leased<S> {
         self.shared.store.store()
     }
 
-    /// Returns the calls for which the request should wait.
-    fn fetch_leases(&self, request: &mut Request) -> Vec<JoinHandle<()>> {
-        let mut awaited = Vec::new();
+    fn fetch_leases(&self, request: &mut Request) {
         for due in request.due.drain(..) {
-            // A request that asks the store itself would take units that a short lease needs.
-            let is_short = due.wants.iter().any(|want| want.is_short);
-            let call = LeaseCall::spawn(&self.shared, due);
-            awaited.extend(call.filter(|_| is_short));
+            LeaseCall::spawn(&self.shared, due);
         }
-        awaited
     }
 
     fn take(&self, charges: &[Charge<'_>]) -> Request {
@@ -109,17 +102,18 @@ impl<S: Store> Leased<S> {
             request.count(|stats| stats.refused_here += 1);
             return Box::pin(ready(Ok(request.complete(&refusal, false))));
         }
-        let awaited = self.fetch_leases(&mut request);
-        if awaited.is_empty() || !may_wait {
+        self.fetch_leases(&mut request);
+        let calls = request.calls_in_flight();
+        if calls.is_empty() || !may_wait {
             return self.ask(request, charges);
         }
         drop(request);
         let store = self.clone();
         let owned: Vec<OwnedCharge> = charges.iter().map(OwnedCharge::from).collect();
         Box::pin(async move {
-            for call in awaited {
-                // A failed call ends, too.
-                let _ = call.await;
+            for mut call in calls {
+                // An error says that the call has ended.
+                let _ = call.changed().await;
             }
             let charges: Vec<Charge<'_>> = owned.iter().map(OwnedCharge::as_charge).collect();
             store.check(&charges, false).await

@@ -5,7 +5,8 @@
 
 use core::time::Duration;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{self, Handle};
+use tokio::sync::watch;
 use tower_quota_core::{Algorithm, Charge, Key, Left, LimitStatus, Name, Outcome, Timestamp};
 
 use crate::answer::{Answer, AnswerTimes, micros};
@@ -32,7 +33,12 @@ pub(crate) struct Pool {
     pause_until: u64,
     /// The instant of the next call for a lease. For a call in flight, its timeout.
     next_lease_at: u64,
+    /// The last call for a lease.
+    call: Option<(runtime::Id, CallEnd)>,
 }
+
+/// Its sender is dropped when the answer to a call for a lease is recorded, or the call has failed.
+pub(crate) type CallEnd = watch::Receiver<()>;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Want {
@@ -63,6 +69,34 @@ impl Pool {
             answer: Answer::default(),
             pause_until: 0,
             next_lease_at: 0,
+            call: None,
+        }
+    }
+
+    pub(crate) fn begin_lease_call(&mut self, runtime: &Handle, end: CallEnd) {
+        self.call = Some((runtime.id(), end));
+    }
+
+    /// Returns the call in flight of this runtime. Another runtime may stand still.
+    pub(crate) fn call_in_flight(&self) -> Option<CallEnd> {
+        let (runtime, end) = self.call.as_ref()?;
+        let is_here = Handle::try_current().is_ok_and(|current| current.id() == *runtime);
+        (is_here && end.has_changed().is_ok()).then(|| end.clone())
+    }
+
+    /// Returns the units that the store had at the last answer, or has in a new window.
+    fn remaining(&self, now: u64) -> u64 {
+        let Answer {
+            remaining, times, ..
+        } = self.answer;
+        // Otherwise all requests would ask the store until the first answer of the window.
+        let is_new_window = self.plan.asked.algorithm() == Algorithm::FixedWindow
+            && times != AnswerTimes::default()
+            && self.answer.reset_at() <= now;
+        if is_new_window {
+            self.plan.counted.capacity()
+        } else {
+            remaining
         }
     }
 
@@ -138,7 +172,7 @@ impl Pool {
             return None;
         }
         // Half of the remaining units stay in the store, for the other instances.
-        let units = (needed - held).min(self.answer.remaining / 2);
+        let units = (needed - held).min(self.remaining(now) / 2);
         // Leases need the tasks of a runtime.
         if units < least || Handle::try_current().is_err() {
             return None;

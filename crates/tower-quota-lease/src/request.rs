@@ -8,7 +8,7 @@ use tower_quota_core::{
 use crate::answer::AnswerTimes;
 use crate::lease_call::DueLeases;
 use crate::plan::{Plan, is_leasable};
-use crate::pool::{Pool, SMALLEST};
+use crate::pool::{CallEnd, Pool, SMALLEST};
 use crate::pools::Pools;
 use crate::stats::LeaseStats;
 
@@ -160,6 +160,27 @@ impl Request {
             });
             DueLeases::add(&mut self.due, digest, charge.key(), want.flatten());
         }
+    }
+
+    /// Returns the calls for leases that can decide this request.
+    ///
+    /// If each request asked the store meanwhile, a slow store would get more requests than a fast one, and become
+    /// slower.
+    pub(crate) fn calls_in_flight(&self) -> Vec<CallEnd> {
+        let mut calls = Vec::new();
+        for part in &self.parts {
+            if part.by != By::Store {
+                continue;
+            }
+            let plan = part.plan.as_ref().filter(|_| part.is_leasable);
+            let call = plan.and_then(|plan| self.change(part, plan, |pool| pool.call_in_flight()));
+            let Some(call) = call.flatten() else {
+                // The request asks the store for this limit anyway.
+                return Vec::new();
+            };
+            calls.push(call);
+        }
+        calls
     }
 
     pub(crate) fn complete(&mut self, answer: &Decision, is_of_store: bool) -> Decision {

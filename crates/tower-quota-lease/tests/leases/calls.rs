@@ -9,7 +9,7 @@ use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{self, Network, VirtualClock, run};
 
 use crate::server::Server;
-use crate::{LIMIT, check, key};
+use crate::{LIMIT, check, instance_over, key, pass};
 
 /// The stores between an instance and the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,30 @@ async fn ask(store: impl Store, units: u64, gap: u64, seed: u64) -> u64 {
         });
     }
     requests
+}
+
+/// At the begin of a window and during a call for a lease, requests wait instead of asking one by one. Otherwise a slow
+/// store would get more requests than a fast one, and stay slow.
+#[test]
+fn slow_store_gets_few_requests() {
+    let quota = Quota::per_second(2_000).fixed_window();
+    for (delay, most) in [(1, 200), (10, 800), (20, 1_500), (40, 5_000)] {
+        let delays = Duration::from_millis(delay)..Duration::from_millis(delay + 1);
+        let stats = run(async {
+            let (_, store) = instance_over(delays);
+            for _ in 0..4_000 {
+                for _ in 0..4 {
+                    let store = store.clone();
+                    tokio::spawn(async move {
+                        check(&store, &[Charge::new(LIMIT, &quota, &key(0))]).await;
+                    });
+                }
+                pass(1).await;
+            }
+            store.stats()
+        });
+        assert!(stats.by_store < most, "{delay} ms: {stats:?}");
+    }
 }
 
 #[test]
