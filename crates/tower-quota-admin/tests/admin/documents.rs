@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -315,28 +315,20 @@ async fn service_goes_on_during_large_diffs() {
     }
     let put = instance.put_rules(&large).header("If-Match", "*");
     assert_eq!(put.send().await.unwrap().status(), StatusCode::OK);
-    let begun = now();
     let diffs = [0; 4].map(|_| {
         let diff = instance.request(Method::GET, "/v1/rules/diff?from=1&to=2");
         tokio::spawn(diff.send())
     });
-    let mut longest = Duration::ZERO;
+    let mut asked = 0;
     while !diffs.iter().all(JoinHandle::is_finished) {
-        let asked = now();
         instance.ask("ann").await;
-        longest = longest.max(asked.elapsed());
+        asked += 1;
     }
-    let whole = begun.elapsed();
     for diff in diffs {
         let diff: Value = diff.await.unwrap().unwrap().json().await.unwrap();
         assert_eq!(diff["differences"].as_array().unwrap().len(), 1_000);
         assert_eq!(diff["more"], 7_000);
     }
-    // One diff on a thread of the runtime would take a quarter of the time.
-    assert!(8 * longest < whole, "{longest:?} of {whole:?}");
-}
-
-#[expect(clippy::disallowed_methods, reason = "a request is measured")]
-fn now() -> Instant {
-    Instant::now()
+    // Diffs on the only thread of this runtime would let a few requests pass between them.
+    assert!(asked > 40, "{asked} requests");
 }

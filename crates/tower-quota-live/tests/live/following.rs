@@ -181,13 +181,12 @@ async fn last_good_document_is_sought_again() {
     store.put(None, broken()).await.unwrap();
     let instance = Instance::start(store, LiveOptions::new()).await;
     instance.until_in_force(1).await;
-    assert!(
-        instance
-            .live
-            .state()
-            .last_error
-            .is_some_and(|error| error.contains("version 2 is invalid"))
-    );
+    // The error is noted after the good version is in force.
+    eventually("the broken version is reported", async || {
+        let error = instance.live.state().last_error;
+        error.is_some_and(|error| error.contains("version 2 is invalid"))
+    })
+    .await;
 }
 
 #[tokio::test]
