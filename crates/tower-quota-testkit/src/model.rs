@@ -6,7 +6,7 @@ use std::time::Duration;
 use tower_quota_core::stored::TRUSTED_LEAD;
 use tower_quota_core::{Charge, Decision, Entry, Key, LimitStatus, Operation, Timestamp, decide};
 
-use crate::conformance::Capability;
+use crate::conformance::capability::Capability;
 
 /// The entries of the keys that were named so far, under a digest.
 #[derive(Debug, Default)]

@@ -32,7 +32,7 @@
 //! ```
 
 mod at_most;
-mod capability;
+pub(crate) mod capability;
 mod change;
 mod charging;
 mod concurrency;
