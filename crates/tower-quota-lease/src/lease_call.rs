@@ -70,7 +70,7 @@ impl<S: Store> LeaseCall<S> {
         let DueLeases { digest, wants, .. } = &call.due;
         for want in wants {
             if let Some(pool) = shared.pools.shard(*digest).pool_of(*digest, want.serial) {
-                pool.begin_lease_call(&runtime, end.clone());
+                pool.begin_lease_call(want, &runtime, end.clone());
             }
         }
         runtime.spawn(call.run(closing));

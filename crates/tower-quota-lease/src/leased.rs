@@ -103,8 +103,11 @@ impl<S: Store> Leased<S> {
             return Box::pin(ready(Ok(request.complete(&refusal, false))));
         }
         self.fetch_leases(&mut request);
-        let calls = request.calls_in_flight();
-        if calls.is_empty() || !may_wait {
+        let calls = match may_wait {
+            true => request.calls_in_flight(charges),
+            false => Vec::new(),
+        };
+        if calls.is_empty() {
             return self.ask(request, charges);
         }
         drop(request);

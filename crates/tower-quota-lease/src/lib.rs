@@ -16,7 +16,8 @@
 //!
 //! 1. The store decides clients with few requests, in an exact round trip.
 //! 2. If a client is hot, the instance charges the store for some units in advance, decides requests in memory, and
-//!    fetches the next lease in a task.
+//!    fetches the next lease in a task. Requests without leased units wait for this lease, and ask the store only if it
+//!    has too few units. During an outage, they may wait for two deadlines of the store.
 //! 3. After a call that finds few units, the instance refuses requests for a quarter of a lease. The next request waits
 //!    for a lease or asks the store, so a client who is alone and obeys
 //!    [`retry_after`](tower_quota_core::Decision::retry_after) is admitted.

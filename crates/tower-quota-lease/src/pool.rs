@@ -33,8 +33,14 @@ pub(crate) struct Pool {
     pause_until: u64,
     /// The instant of the next call for a lease. For a call in flight, its timeout.
     next_lease_at: u64,
-    /// The last call for a lease.
-    call: Option<(runtime::Id, CallEnd)>,
+    call: Option<Call>,
+}
+
+/// A call for a lease in flight.
+struct Call {
+    runtime: runtime::Id,
+    end: CallEnd,
+    units: u64,
 }
 
 /// Its sender is dropped when the answer to a call for a lease is recorded, or the call has failed.
@@ -73,15 +79,27 @@ impl Pool {
         }
     }
 
-    pub(crate) fn begin_lease_call(&mut self, runtime: &Handle, end: CallEnd) {
-        self.call = Some((runtime.id(), end));
+    pub(crate) fn begin_lease_call(&mut self, want: &Want, runtime: &Handle, end: CallEnd) {
+        self.call = Some(Call {
+            runtime: runtime.id(),
+            end,
+            units: want.units,
+        });
     }
 
-    /// Returns the call in flight of this runtime. Another runtime may stand still.
-    pub(crate) fn call_in_flight(&self) -> Option<CallEnd> {
-        let (runtime, end) = self.call.as_ref()?;
-        let is_here = Handle::try_current().is_ok_and(|current| current.id() == *runtime);
-        (is_here && end.has_changed().is_ok()).then(|| end.clone())
+    /// Returns the call in flight, if a request should wait for its lease.
+    ///
+    /// If each request asked the store meanwhile, a slow store would get more requests than a fast one, and become
+    /// slower.
+    pub(crate) fn call_for(&mut self, cost: u64) -> Option<CallEnd> {
+        let call = self.call.as_ref().filter(|call| cost <= call.units)?;
+        // Another runtime may stand still.
+        if Handle::try_current().ok()?.id() != call.runtime {
+            return None;
+        }
+        // The request notes its demand again when the lease has arrived.
+        self.demand.forget(cost);
+        Some(call.end.clone())
     }
 
     /// Returns the units that the store had at the last answer, or has in a new window.
@@ -190,6 +208,7 @@ impl Pool {
 
     pub(crate) fn end_lease_call(&mut self, want: &Want, sent: u64, is_granted: bool) {
         self.next_lease_at = 0;
+        self.call = None;
         if !is_granted || want.is_short && self.plan.refilled >= PAUSES {
             self.pause_until = self.pause_until.max(sent + self.plan.term / PAUSES);
         }

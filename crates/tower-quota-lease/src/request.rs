@@ -162,20 +162,17 @@ impl Request {
         }
     }
 
-    /// Returns the calls for leases that can decide this request.
-    ///
-    /// If each request asked the store meanwhile, a slow store would get more requests than a fast one, and become
-    /// slower.
-    pub(crate) fn calls_in_flight(&self) -> Vec<CallEnd> {
+    /// Returns the calls for leases to wait for, or no calls if the request has to ask the store anyway.
+    pub(crate) fn calls_in_flight(&self, charges: &[Charge<'_>]) -> Vec<CallEnd> {
         let mut calls = Vec::new();
-        for part in &self.parts {
+        for (part, charge) in self.parts.iter().zip(charges) {
             if part.by != By::Store {
                 continue;
             }
             let plan = part.plan.as_ref().filter(|_| part.is_leasable);
-            let call = plan.and_then(|plan| self.change(part, plan, |pool| pool.call_in_flight()));
+            let call =
+                plan.and_then(|plan| self.change(part, plan, |pool| pool.call_for(charge.units())));
             let Some(call) = call.flatten() else {
-                // The request asks the store for this limit anyway.
                 return Vec::new();
             };
             calls.push(call);

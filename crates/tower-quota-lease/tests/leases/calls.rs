@@ -81,12 +81,12 @@ async fn ask(store: impl Store, units: u64, gap: u64, seed: u64) -> u64 {
     requests
 }
 
-/// At the begin of a window and during a call for a lease, requests wait instead of asking one by one. Otherwise a slow
+/// At the start of a window and during a call for a lease, requests wait instead of asking one by one. Otherwise a slow
 /// store would get more requests than a fast one, and stay slow.
 #[test]
 fn slow_store_gets_few_requests() {
     let quota = Quota::per_second(2_000).fixed_window();
-    for (delay, most) in [(1, 200), (10, 800), (20, 1_500), (40, 5_000)] {
+    for (delay, most) in [(1, 200), (10, 900), (20, 2_000), (40, 6_000)] {
         let delays = Duration::from_millis(delay)..Duration::from_millis(delay + 1);
         let stats = run(async {
             let (_, store) = instance_over(delays);
