@@ -84,7 +84,7 @@ impl RedisConnection {
             subscription.subscribe(channel).await?;
             Ok(subscription)
         };
-        within(self.deadline, subscribing).await
+        within(self.deadline, "no answer in time", subscribing).await
     }
 }
 

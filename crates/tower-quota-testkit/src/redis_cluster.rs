@@ -203,8 +203,11 @@ impl RedisCluster {
                 return false;
             };
             let mut views = views.iter().map(|view| assignments(view));
-            let first = views.next();
-            views.all(|view| Some(view) == first)
+            // A node without an answer shows no slots.
+            let Some(first) = views.next().filter(|view| !view.is_empty()) else {
+                return false;
+            };
+            views.all(|view| view == first)
         });
     }
 

@@ -138,7 +138,7 @@
 //! * **Combined keys** are missing if [any part](key::all()) is missing. [`key::first_of`](key::first_of()) uses the first
 //!   existing part.
 //! * **The service must be `Clone` and `Send`**, because waiting requests go to a clone. Services of axum and tonic are
-//!   both. Put other services behind tower's `Buffer`, inside the layer.
+//!   both. Put a service that is not `Clone` behind tower's `Buffer`, inside the layer. Request bodies must be `Send`.
 //! * **Waiting** needs a tokio runtime with a timer, and holds the request in memory. A cancelled request only frees the
 //!   last turn of a leaky bucket, so turns keep their distance. Each key gets a
 //!   [fair share](RateLimitLayer::max_waiting) of the places.

@@ -191,7 +191,13 @@ impl NewBlock {
     /// Creates a block of this length.
     pub fn block(length: Duration, by: impl Into<By>) -> Self {
         let kind = BlockKind::Block { limit: None };
-        Self::of_kind(kind, Time::now().after(length), by.into())
+        let now = Time::now();
+        Self {
+            kind,
+            since: now,
+            until: now.after(length),
+            by: by.into(),
+        }
     }
 
     /// Creates an allowance of this length.

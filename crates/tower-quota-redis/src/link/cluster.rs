@@ -135,7 +135,7 @@ impl Backend for Cluster {
     }
 
     async fn replace(&self, doubtful: Connected) -> RedisResult<Option<Connected>> {
-        let slots = within(SLOTS_TIMEOUT, doubtful.ask_for_slots()).await?;
+        let slots = within(SLOTS_TIMEOUT, "no answer in time", doubtful.ask_for_slots()).await?;
         let owners = owners_in(&slots);
         if *doubtful.owners == owners {
             return Ok(None);

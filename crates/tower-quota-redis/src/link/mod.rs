@@ -192,13 +192,15 @@ impl Link {
 }
 
 /// Returns an error if the server does not answer in time.
+/// Returns an error with the text if the answer takes longer.
 pub(crate) async fn within<T>(
     timeout: Duration,
+    late: &'static str,
     what: impl Future<Output = RedisResult<T>>,
 ) -> RedisResult<T> {
     tokio::time::timeout(timeout, what)
         .await
-        .unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()))
+        .unwrap_or_else(|_| Err((ErrorKind::Io, late).into()))
 }
 
 fn at_address(settings: ConnectionInfo, (host, port): Address) -> ConnectionInfo {

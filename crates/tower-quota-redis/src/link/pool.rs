@@ -47,7 +47,12 @@ impl Backend for Pooled {
             drop(Connection::take(doubtful));
         }
         let handing_out = async { self.pool.get().await.map_err(of_pool) };
-        let handed_out = within(self.connect_timeout, handing_out).await?;
+        let handed_out = within(
+            self.connect_timeout,
+            "the pool handed out no connection in time",
+            handing_out,
+        )
+        .await?;
         let connection = MultiplexedConnection::clone(&handed_out);
         self.check_out(Some(handed_out));
         Ok(connection)

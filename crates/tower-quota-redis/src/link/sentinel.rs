@@ -60,13 +60,20 @@ impl Sentinels {
         let mut reports = JoinSet::new();
         for sentinel in &self.sentinels {
             let asking = ask(sentinel.clone(), self.name.clone(), timeout);
-            reports.spawn(async move { Report::Named(within(timeout, asking).await) });
+            reports.spawn(async move {
+                Report::Named(within(timeout, "no answer in time", asking).await)
+            });
         }
         election::elect(reports, |address| {
             let primary = super::at_address(self.primary.clone(), address.clone());
             let server = Server::new(primary, timeout, self.credentials.clone());
             let connecting = connect(server, address.clone());
-            async move { Report::Connected(address, within(timeout, connecting).await) }
+            async move {
+                Report::Connected(
+                    address,
+                    within(timeout, "no answer in time", connecting).await,
+                )
+            }
         })
         .await
     }

@@ -9,6 +9,8 @@ use crate::text::NameText;
 
 /// The rules of a service.
 ///
+/// If you serialize a document yourself, unset fields are `null` or `false`. [`to_text`](Self::to_text) leaves them out.
+///
 /// ```
 /// use tower_quota_rules::{Format, Rules};
 ///

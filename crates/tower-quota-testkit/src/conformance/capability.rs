@@ -29,7 +29,7 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// Returns whether a store that lacks these has an algorithm.
+    /// Returns whether a store without these capabilities supports an algorithm.
     pub(crate) fn allow(lacks: &[Self], algorithm: Algorithm) -> bool {
         let need = match algorithm {
             Algorithm::LeakyBucket => Self::Waiting,

@@ -39,38 +39,37 @@ impl Checks {
 
     /// Records the mistake behind a refusal without a decision, if any.
     pub(crate) fn refused(&self, reason: Reason<'_>) {
-        let (check, text) = match reason {
-            Reason::NoPeerAddress => (Check::NoPeerAddress, Mistake::NoPeerAddress.to_string()),
-            Reason::TooManyLimits => (
-                Check::TooManyLimits,
-                format!(
-                    "a request has more than {} limits, so it is refused with status 500 and not counted: give it fewer limits, \
-                     or narrow their conditions",
-                    Charge::MOST
-                ),
-            ),
-            Reason::Undecidable(error) => (
-                Check::Undecidable,
-                format!(
-                    "the store can never decide a request, so it is refused with status 500 and not counted: {error}"
-                ),
-            ),
-            Reason::StoreFailure(_) => (
-                Check::NoRules,
-                String::from(
-                    "no rules are in force, so requests are refused with status 503: put a valid document into the store of \
-                     the rules",
-                ),
-            ),
+        let check = match reason {
+            Reason::NoPeerAddress => Check::NoPeerAddress,
+            Reason::TooManyLimits => Check::TooManyLimits,
+            Reason::Undecidable(_) => Check::Undecidable,
+            Reason::StoreFailure(_) => Check::NoRules,
             _ => return,
         };
-        self.record(check, 1, || text);
+        self.record(check, 1, || match reason {
+            Reason::TooManyLimits => format!(
+                "a request has more than {} limits, so it is refused with status 500 and not counted: give it fewer limits, \
+                 or narrow their conditions",
+                Charge::MOST
+            ),
+            Reason::Undecidable(error) => format!(
+                "the store can never decide a request, so it is refused with status 500 and not counted: {error}"
+            ),
+            Reason::StoreFailure(_) => String::from(
+                "no rules are in force, so requests are refused with status 503: put a valid document into the store of \
+                 the rules",
+            ),
+            _ => Mistake::NoPeerAddress.to_string(),
+        });
     }
 
     fn record(&self, check: Check, shown: u64, text: impl FnOnce() -> String) {
         let proof = check.proof();
+        if shown < proof {
+            return;
+        }
         let mut found = self.found();
-        if shown < proof || found.off.contains(&check) {
+        if found.off.contains(&check) {
             return;
         }
         let is_proof = shown == proof;

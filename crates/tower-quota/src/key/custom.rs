@@ -10,6 +10,7 @@ use crate::head::RequestHead;
 
 /// Distinguishes a closure named `everyone`.
 pub(crate) const CLOSURE_MARK: &str = "fn ";
+pub(crate) const EXTENSION_MARK: &str = "extension ";
 
 /// Counts by text or bytes that your closure reads from the request.
 ///
@@ -75,7 +76,7 @@ where
 {
     let identity = identity_of(&read);
     let read = move |head: &RequestHead<'_>| read(head.extensions().get::<T>()?);
-    closure_key(format!("extension {}", name.into()), identity, read)
+    closure_key(format!("{EXTENSION_MARK}{}", name.into()), identity, read)
 }
 
 fn closure_key<F, K>(scope: String, identity: (TypeId, u64), read: F) -> ClosureKey

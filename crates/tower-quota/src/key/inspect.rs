@@ -40,7 +40,7 @@ pub(crate) fn identity(extractor: &dyn KeyExtractor) -> u64 {
     hasher.finish()
 }
 
-/// Whether the server attached no peer address that the key needs.
+/// Returns whether the key needs the peer address, and the server attached none.
 pub(crate) fn lacks_address(extractor: &dyn KeyExtractor, head: &RequestHead<'_>) -> bool {
     let any: &dyn Any = extractor;
     let client = any.downcast_ref::<ClientIp>();

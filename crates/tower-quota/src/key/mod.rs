@@ -82,7 +82,7 @@ mod values;
 pub use self::all::{All, MAX_SENT_KEYS, all};
 pub use self::client_ip::{ClientIp, Proxies, Source, client_ip};
 pub(crate) use self::client_ip::{Networks, forwarding_header, network};
-pub(crate) use self::custom::CLOSURE_MARK;
+pub(crate) use self::custom::{CLOSURE_MARK, EXTENSION_MARK};
 pub use self::custom::{ClosureKey, EveryoneKey, everyone, extension, from_fn};
 pub use self::extractor::KeyExtractor;
 pub use self::first_of::{FirstOf, first_of};

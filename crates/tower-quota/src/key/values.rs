@@ -37,8 +37,9 @@ pub struct ValueKey {
 
 impl ValueKey {
     /// The text is a word, and the argument of the word if any.
-    fn new(text: impl Into<String>, place: Place) -> Self {
-        let text = text.into();
+    fn new(text: impl AsRef<str>, place: Place) -> Self {
+        // Stored counters depend on the scope, so never change the text.
+        let text = text.as_ref().trim_end().to_owned();
         let (word, argument) = text.split_at(text.find(' ').unwrap_or(text.len()));
         let kind = match place {
             Place::Bearer => String::from("bearer token"),

@@ -353,7 +353,8 @@ impl<S: Store> RateLimitLayer<S> {
     }
 }
 
-/// The service must be `Clone` and `Send`, for requests that wait. Put other services behind tower's `Buffer`.
+/// The service and the request body must be `Send`, for requests that wait, and the service `Clone`. Put a service that is
+/// not `Clone` behind tower's `Buffer`.
 impl<Svc: Clone, S> Layer<Svc> for RateLimitLayer<S> {
     type Service = RateLimit<Svc, S>;
 

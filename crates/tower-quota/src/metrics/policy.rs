@@ -29,7 +29,7 @@ const MAX_CELLS: usize = 8_192;
 
 const MAX_HISTOGRAMS: usize = 64;
 
-/// The labels of [`OnStoreFailure`], in order.
+/// The labels of [`OnStoreFailure`].
 const CHOICES: [&str; 3] = ["allow", "refuse", "local"];
 
 /// The metrics of a policy. The next policy continues the series.
@@ -155,7 +155,12 @@ impl PolicyMetrics {
     }
 
     pub(crate) fn degraded(&self, choice: OnStoreFailure) {
-        self.degraded[choice as usize].add_one();
+        let position = match choice {
+            OnStoreFailure::Allow => 0,
+            OnStoreFailure::Refuse => 1,
+            OnStoreFailure::Local => 2,
+        };
+        self.degraded[position].add_one();
     }
 
     fn count_limit(&self, route: &RouteCounts, limit: Name, outcome: OutcomeLabel, is_near: bool) {

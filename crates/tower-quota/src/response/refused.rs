@@ -9,7 +9,7 @@ use tower_quota_core::{Decision, LimitStatus, Name};
 use super::reason::Reason;
 use super::text::ceil_secs;
 use crate::head::RequestHead;
-use crate::key::CLOSURE_MARK;
+use crate::key::{CLOSURE_MARK, EXTENSION_MARK};
 
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
@@ -213,5 +213,8 @@ impl<'a> Refused<'a> {
 /// Removes the prefix of closures.
 fn readable(scope: Name) -> &'static str {
     let scope = scope.as_str();
-    scope.strip_prefix(CLOSURE_MARK).unwrap_or(scope)
+    // Clients do not know how the service reads the key.
+    let marks = [CLOSURE_MARK, EXTENSION_MARK];
+    let name = marks.iter().find_map(|mark| scope.strip_prefix(mark));
+    name.unwrap_or(scope)
 }

@@ -120,6 +120,16 @@ async fn refusal_names_missing_key_without_charge() {
 }
 
 #[tokio::test]
+async fn refusal_calls_missing_extension_by_its_name() {
+    let by_user = key::extension("user", |user: &String| Some(user.clone()));
+    let limited =
+        Limited::new(Policy::new().limit(Limit::new("minute", Quota::per_minute(1)).by(by_user)));
+    let response = limited.get().await;
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    assert!(text(response).await.contains("it has no user."));
+}
+
+#[tokio::test]
 async fn limits_of_one_key_choose_separately() {
     let policy = Policy::new()
         .limit(

@@ -226,7 +226,7 @@ impl RedisRules {
 }
 
 /// The numbers of the state, whether the page has all blocks, whether another page follows, and the
-/// ids of changed blocks with the blocks that are left.
+/// ids of changed blocks with the remaining blocks.
 type Page = (
     (u64, u64, Option<u64>, Option<u64>),
     bool,

@@ -48,7 +48,7 @@ impl TopClient {
     /// Returns the minimum number of requests. Under load, the process may skip requests.
     #[must_use]
     pub const fn at_least(&self) -> u64 {
-        self.at_most - self.excess
+        self.at_most.saturating_sub(self.excess)
     }
 
     /// Returns the remaining time to [`until`](Self::until), or zero.
