@@ -40,7 +40,7 @@ pub(crate) fn identity(extractor: &dyn KeyExtractor) -> u64 {
     hasher.finish()
 }
 
-/// Returns whether the key needs the peer address, and the server attached none.
+/// Returns whether the key needs the peer address, which the server did not attach.
 pub(crate) fn lacks_address(extractor: &dyn KeyExtractor, head: &RequestHead<'_>) -> bool {
     let any: &dyn Any = extractor;
     let client = any.downcast_ref::<ClientIp>();

@@ -5,7 +5,7 @@ use crate::clients::now;
 
 const SAMPLE: u32 = 64;
 
-/// Returns the time for one of 64 decisions of a thread, including the first. Without the feature `metrics`, for none.
+/// Returns the time for one of 64 decisions of a thread, including the first. Needs the feature `metrics`.
 #[inline]
 pub(crate) fn sample() -> Option<Instant> {
     thread_local! {

@@ -132,7 +132,7 @@ impl RedisRules {
             .map_err(|error| RuleStoreError::unavailable(self.name(), error))
     }
 
-    /// Runs the script. Returns `None` if the state stays the same.
+    /// Runs the script. Without a change of the state, the answer is empty.
     async fn run<T: FromRedisValue>(
         &self,
         invocation: &ScriptInvocation<'_>,
