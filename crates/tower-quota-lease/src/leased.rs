@@ -110,6 +110,7 @@ impl<S: Store> Leased<S> {
         if calls.is_empty() {
             return self.ask(request, charges);
         }
+        request.forget_demand(charges);
         drop(request);
         let store = self.clone();
         let owned: Vec<OwnedCharge> = charges.iter().map(OwnedCharge::from).collect();

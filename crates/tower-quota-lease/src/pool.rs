@@ -91,15 +91,11 @@ impl Pool {
     ///
     /// If each request asked the store meanwhile, a slow store would get more requests than a fast one, and become
     /// slower.
-    pub(crate) fn call_for(&mut self, cost: u64) -> Option<CallEnd> {
+    pub(crate) fn call_for(&self, cost: u64) -> Option<CallEnd> {
         let call = self.call.as_ref().filter(|call| cost <= call.units)?;
         // Another runtime may stand still.
-        if Handle::try_current().ok()?.id() != call.runtime {
-            return None;
-        }
-        // The request notes its demand again when the lease has arrived.
-        self.demand.forget(cost);
-        Some(call.end.clone())
+        let is_here = Handle::try_current().ok()?.id() == call.runtime;
+        is_here.then(|| call.end.clone())
     }
 
     /// Returns the units that the store had at the last answer, or has in a new window.

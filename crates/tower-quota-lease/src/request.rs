@@ -180,6 +180,15 @@ impl Request {
         calls
     }
 
+    /// Forgets the demand of a request that waits, because the request notes it again afterwards.
+    pub(crate) fn forget_demand(&self, charges: &[Charge<'_>]) {
+        for (part, charge) in self.parts.iter().zip(charges) {
+            if let Some(plan) = &part.plan {
+                self.change(part, plan, |pool| pool.demand.forget(charge.units()));
+            }
+        }
+    }
+
     pub(crate) fn complete(&mut self, answer: &Decision, is_of_store: bool) -> Decision {
         self.is_admitted = answer.is_allowed();
         let times = AnswerTimes {
