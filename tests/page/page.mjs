@@ -292,7 +292,7 @@ test("page says what an outage of Redis means, and when it is over", async () =>
   const page = await open(browser, shared.admin);
   await logIn(page);
   await page.getByText("No rules are in force yet: the limits of the program hold until you put rules.").waitFor();
-  await admin(shared, "PUT", "rules", "limits: [{ name: second, quota: 10/second }]", "application/yaml");
+  await admin(shared, "PUT", "rules", "limits: [{ name: second, quota: 10/second }]", { contentType: "application/yaml" });
   await page.getByText("Healthy", { exact: true }).waitFor();
   redis.stop();
   const stop = load(shared.gateway, [{ key: "pro_1", path: "/", rate: 20 }]);

@@ -44,7 +44,7 @@ const shared = await live(example.admin, { ...DESK, colorScheme: "dark" });
 await shared.getByText("No rules are in force yet").waitFor();
 await at(5);
 await take(shared, "no-rules");
-await admin(example, "PUT", "rules", "limits:\n  - { name: second, quota: 10/second burst 20, key: header x-api-key }\n", "application/yaml");
+await admin(example, "PUT", "rules", "limits:\n  - { name: second, quota: 10/second burst 20, key: header x-api-key }\n", { contentType: "application/yaml" });
 
 await at(75);
 await take(desk, "calm");
