@@ -31,12 +31,6 @@ impl Answer {
         self.times.received.saturating_sub(self.times.sent)
     }
 
-    /// Returns the latest instant of the reset, since the call reached the store after it was sent.
-    pub(crate) fn reset_at(&self) -> u64 {
-        let reset_after = micros(self.reset_after);
-        self.times.received.saturating_add(reset_after)
-    }
-
     pub(crate) fn reset_after(&self, now: u64) -> Duration {
         let age = now.saturating_sub(self.times.sent);
         self.reset_after.saturating_sub(Duration::from_micros(age))

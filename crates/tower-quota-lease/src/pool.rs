@@ -104,9 +104,9 @@ impl Pool {
             remaining, times, ..
         } = self.answer;
         // Otherwise all requests would ask the store until the first answer of the window.
-        let is_new_window = self.plan.asked.algorithm() == Algorithm::FixedWindow
+        let is_new_window = self.is_window()
             && times != AnswerTimes::default()
-            && self.answer.reset_at() <= now;
+            && self.answer.reset_after(now).is_zero();
         if is_new_window {
             self.plan.counted.capacity()
         } else {
@@ -154,6 +154,10 @@ impl Pool {
             self.pause_until = now + self.plan.term / PAUSES;
         }
         want
+    }
+
+    fn is_window(&self) -> bool {
+        self.plan.asked.algorithm() == Algorithm::FixedWindow
     }
 
     fn is_short(&self, now: u64, cost: u64) -> bool {
@@ -205,7 +209,9 @@ impl Pool {
     pub(crate) fn end_lease_call(&mut self, want: &Want, sent: u64, is_granted: bool) {
         self.next_lease_at = 0;
         self.call = None;
-        if !is_granted || want.is_short && self.plan.refilled >= PAUSES {
+        // The answer says when a window ends, and the call may have arrived just before.
+        let is_window = self.is_window();
+        if !is_granted && !is_window || want.is_short && self.plan.refilled >= PAUSES {
             self.pause_until = self.pause_until.max(sent + self.plan.term / PAUSES);
         }
     }
@@ -235,7 +241,7 @@ impl Pool {
     pub(crate) fn grant(&mut self, units: u64, status: &LimitStatus, times: AnswerTimes) -> Grant {
         let mut lasts = self.plan.term;
         // The units of a fixed window end with the window.
-        if self.plan.asked.algorithm() == Algorithm::FixedWindow {
+        if self.is_window() {
             lasts = lasts.min(micros(status.reset_after()));
         }
         let grant = Grant {
@@ -310,6 +316,31 @@ mod tests {
             outcome: Outcome::Allow,
             is_shadow: false,
         }
+    }
+
+    #[test]
+    fn request_waits_only_for_lease_that_can_decide_it() {
+        let current = || {
+            tokio::runtime::Builder::new_current_thread()
+                .build()
+                .unwrap()
+        };
+        let (here, elsewhere, mut pool) = (current(), current(), pool());
+        let want = Want {
+            limit: NAME,
+            plan: pool.plan,
+            serial: 1,
+            units: 10,
+            is_short: false,
+        };
+        let (_answered, end) = watch::channel(());
+        pool.begin_lease_call(&want, here.handle(), end);
+        let waits = |pool: &Pool, cost| pool.call_for(cost).is_some();
+        assert!(here.block_on(async { waits(&pool, 10) && !waits(&pool, 11) }));
+        // The other runtime may never run the call.
+        assert!(!elsewhere.block_on(async { waits(&pool, 1) }) && !waits(&pool, 1));
+        pool.end_lease_call(&want, 0, true);
+        assert!(!here.block_on(async { waits(&pool, 1) }));
     }
 
     #[test]

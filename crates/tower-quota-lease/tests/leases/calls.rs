@@ -1,11 +1,12 @@
 //! Calls to the store, with the refusal cache and with leases.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
 use tower_quota_core::{Charge, Quota, RefusalCache, Store};
-use tower_quota_lease::{LeaseOptions, Leased};
+use tower_quota_lease::{LeaseOptions, LeaseStats, Leased};
 use tower_quota_testkit::simulation::{self, Network, VirtualClock, run};
 
 use crate::server::Server;
@@ -81,28 +82,43 @@ async fn ask(store: impl Store, units: u64, gap: u64, seed: u64) -> u64 {
     requests
 }
 
+/// Sends requests to an instance for some windows of a second, without waiting for answers.
+fn leased_load(quota: Quota, per_milli: u32, delays: Range<Duration>) -> LeaseStats {
+    run(async {
+        let (_, store) = instance_over(delays);
+        for _ in 0..4_000 {
+            for _ in 0..per_milli {
+                let store = store.clone();
+                tokio::spawn(async move {
+                    check(&store, &[Charge::new(LIMIT, &quota, &key(0))]).await;
+                });
+            }
+            pass(1).await;
+        }
+        store.stats()
+    })
+}
+
 /// At the start of a window and during a call for a lease, requests wait instead of asking one by one. Otherwise a slow
 /// store would get more requests than a fast one, and stay slow.
 #[test]
 fn slow_store_gets_few_requests() {
     let quota = Quota::per_second(2_000).fixed_window();
-    for (delay, most) in [(1, 200), (10, 900), (20, 2_000), (40, 6_000)] {
+    for (delay, most) in [(1, 150), (10, 400), (20, 1_200), (40, 5_500)] {
         let delays = Duration::from_millis(delay)..Duration::from_millis(delay + 1);
-        let stats = run(async {
-            let (_, store) = instance_over(delays);
-            for _ in 0..4_000 {
-                for _ in 0..4 {
-                    let store = store.clone();
-                    tokio::spawn(async move {
-                        check(&store, &[Charge::new(LIMIT, &quota, &key(0))]).await;
-                    });
-                }
-                pass(1).await;
-            }
-            store.stats()
-        });
+        let stats = leased_load(quota, 4, delays);
         assert!(stats.by_store < most, "{delay} ms: {stats:?}");
+        // A request that waits counts once, so leases are no larger than the demand.
+        assert_eq!(stats.units_returned, 0, "{delay} ms: {stats:?}");
     }
+}
+
+#[test]
+fn lease_before_new_window_causes_no_pause() {
+    let quota = Quota::per_second(25_000).fixed_window();
+    let delays = Duration::from_micros(100)..Duration::from_millis(4);
+    let stats = leased_load(quota, 50, delays);
+    assert!(stats.by_store < 1_500, "{stats:?}");
 }
 
 #[test]

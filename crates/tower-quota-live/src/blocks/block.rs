@@ -190,12 +190,11 @@ pub struct NewBlock {
 impl NewBlock {
     /// Creates a block of this length.
     pub fn block(length: Duration, by: impl Into<By>) -> Self {
-        let kind = BlockKind::Block { limit: None };
-        let now = Time::now();
+        let since = Time::now();
         Self {
-            kind,
-            since: now,
-            until: now.after(length),
+            kind: BlockKind::Block { limit: None },
+            since,
+            until: since.after(length),
             by: by.into(),
         }
     }
