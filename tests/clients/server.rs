@@ -10,9 +10,10 @@ use tower_quota::{
     HeaderStyle, Limit, MemoryStore, Policy, Protocol, Quota, RateLimitLayer, Reset, key,
 };
 
-const STYLES: [(&str, HeaderStyle); 4] = [
+const STYLES: [(&str, HeaderStyle); 5] = [
     ("/draft-11", HeaderStyle::Draft11),
     ("/draft-7", HeaderStyle::Draft7),
+    ("/draft-6", HeaderStyle::Draft6),
     ("/x-delta", HeaderStyle::XRateLimit(Reset::Delta)),
     ("/x-epoch", HeaderStyle::XRateLimit(Reset::Epoch)),
 ];

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
 use tower::{Layer, ServiceBuilder, ServiceExt, service_fn};
-use tower_quota::HeaderStyle::{self, Draft7, Draft11, XRateLimit};
+use tower_quota::HeaderStyle::{self, Draft6, Draft7, Draft11, XRateLimit};
 use tower_quota::Reset::Delta;
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};
 use tower_quota_testkit::ManualClock;
@@ -25,6 +25,7 @@ async fn stricter_of_two_layers_is_reported() {
     for (outer, inner) in [(100, 10), (10, 100)] {
         for (style, name, strict) in [
             (Draft7, "ratelimit", "limit=10, remaining=9, reset=6"),
+            (Draft6, "ratelimit-remaining", "9"),
             (XRateLimit(Delta), "x-ratelimit-limit", "10"),
         ] {
             let service = ServiceBuilder::new()
@@ -37,7 +38,7 @@ async fn stricter_of_two_layers_is_reported() {
                 Some(strict),
                 "{style:?} {outer} {inner}"
             );
-            if matches!(style, Draft7) {
+            if matches!(style, Draft6 | Draft7) {
                 let both = format!("{inner};w=60, {outer};w=60");
                 assert_eq!(
                     field(&response, "ratelimit-policy"),

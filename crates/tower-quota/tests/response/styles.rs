@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tower::{Layer, ServiceExt};
-use tower_quota::HeaderStyle::{self, Draft7, Draft11, XRateLimit};
+use tower_quota::HeaderStyle::{self, Draft6, Draft7, Draft11, XRateLimit};
 use tower_quota::Reset::{Delta, Epoch};
 use tower_quota::{
     Limit, MemoryStore, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, store::Clock,
@@ -80,6 +80,24 @@ async fn draft_7_is_a_dictionary() {
         [
             "ratelimit: limit=2, remaining=0, reset=1",
             policy,
+            "retry-after: 1"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn draft_6_has_a_field_per_number() {
+    let [admitted, refused] = answers(Draft6).await;
+    let policy = "ratelimit-policy: 2;w=2, 4;w=60, 1000;w=3600";
+    let [limit, reset] = ["ratelimit-limit: 2", "ratelimit-reset: 1"];
+    assert_eq!(admitted, [limit, policy, "ratelimit-remaining: 1", reset]);
+    assert_eq!(
+        refused,
+        [
+            limit,
+            policy,
+            "ratelimit-remaining: 0",
+            reset,
             "retry-after: 1"
         ]
     );
@@ -175,7 +193,13 @@ async fn degraded(style: &HeaderStyle, choice: OnStoreFailure) -> Vec<String> {
 #[tokio::test]
 async fn every_style_marks_degraded_responses() {
     let mark = "x-ratelimit-policy: degraded";
-    for style in [Draft11, Draft7, XRateLimit(Delta), XRateLimit(Epoch)] {
+    for style in [
+        Draft11,
+        Draft7,
+        Draft6,
+        XRateLimit(Delta),
+        XRateLimit(Epoch),
+    ] {
         let legacy = matches!(style, XRateLimit(_));
         let uncounted = degraded(&style, OnStoreFailure::Allow).await;
         assert_eq!(

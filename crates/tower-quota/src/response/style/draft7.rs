@@ -3,6 +3,7 @@ use smallvec::SmallVec;
 
 use super::draft11::{FIELDS, RATE_LIMIT, RATE_LIMIT_POLICY};
 use crate::response::header_report::HeaderReport;
+use crate::response::limit_report::LimitReport;
 use crate::response::text::{
     FieldText, ceil_secs, members, push_integer, push_separator, text_value, window_secs,
 };
@@ -25,13 +26,11 @@ impl WriteHeaders for Draft7 {
         if inner.is_some_and(|inner| inner.is_none_or(|inner| inner <= limit.remaining())) {
             return;
         }
-        // Draft 7 requires that the reset of a refusal is the time to retry.
-        let reset = limit.retry_after().unwrap_or_else(|| limit.reset_after());
         let mut dictionary = FieldText::new();
         for (name, number) in [
             ("limit=", limit.capacity()),
             ("remaining=", limit.remaining()),
-            ("reset=", ceil_secs(reset)),
+            ("reset=", reset_secs(limit)),
         ] {
             push_separator(&mut dictionary);
             dictionary.extend_from_slice(name.as_bytes());
@@ -41,6 +40,11 @@ impl WriteHeaders for Draft7 {
             headers.insert(RATE_LIMIT, value);
         }
     }
+}
+
+/// Returns the time to retry for a refusal, as drafts 6 and 7 require.
+pub(super) fn reset_secs(limit: LimitReport<'_>) -> u64 {
+    ceil_secs(limit.retry_after().unwrap_or_else(|| limit.reset_after()))
 }
 
 fn dictionary_remaining(line: &HeaderValue) -> Option<u64> {
@@ -55,7 +59,7 @@ fn dictionary_remaining(line: &HeaderValue) -> Option<u64> {
 /// Extends an inner list such as `10;w=1`, except a list of draft 11.
 ///
 /// Clients find their policy by the quota. If two limits share a quota, the longer window stays.
-fn add_policies(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
+pub(super) fn add_policies(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
     let has_names = |line: &HeaderValue| line.as_bytes().first() == Some(&b'"');
     if headers.get(RATE_LIMIT_POLICY).is_some_and(has_names) {
         return;

@@ -1,6 +1,7 @@
 //! The styles of header fields, in a file per style.
 
 mod draft11;
+mod draft6;
 mod draft7;
 mod x_ratelimit;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use http::header::HeaderName;
 use tower_quota_core::ConfigError;
 
+use self::draft6::Draft6;
 use self::draft7::Draft7;
 use self::draft11::Draft11;
 pub use self::x_ratelimit::Reset;
@@ -29,6 +31,11 @@ pub enum HeaderStyle {
     ///
     /// The tightest limit, and `Retry-After` as the reset of a refusal.
     Draft7,
+    /// `RateLimit-Limit: 20`, `RateLimit-Remaining: 19`, `RateLimit-Reset: 1` and `RateLimit-Policy: 20;w=2` of draft 6.
+    ///
+    /// The tightest limit, and `Retry-After` as the reset of a refusal. The first three fields are also draft 3, which
+    /// Envoy and limitador write.
+    Draft6,
     /// `X-RateLimit-Limit: 20`, `X-RateLimit-Remaining: 19` and `X-RateLimit-Reset` of the tightest limit.
     XRateLimit(Reset),
     /// Your own style, from [`HeaderStyle::custom`].
@@ -49,6 +56,7 @@ impl HeaderStyle {
         match self {
             Self::Draft11 => Arc::new(Draft11),
             Self::Draft7 => Arc::new(Draft7),
+            Self::Draft6 => Arc::new(Draft6),
             Self::XRateLimit(reset) => Arc::new(XRateLimit(*reset)),
             Self::Custom(style) => Arc::clone(style),
         }

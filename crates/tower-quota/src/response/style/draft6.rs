@@ -1,0 +1,38 @@
+use http::header::{HeaderMap, HeaderName};
+
+use super::draft7::{add_policies, reset_secs};
+use crate::response::header_report::HeaderReport;
+use crate::response::text::{leading_number, number_value};
+use crate::response::write_headers::WriteHeaders;
+
+pub(super) struct Draft6;
+
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+
+impl WriteHeaders for Draft6 {
+    fn fields(&self) -> &'static [HeaderName] {
+        static FIELDS: [HeaderName; 4] = [
+            HeaderName::from_static("ratelimit-policy"),
+            LIMIT,
+            REMAINING,
+            RESET,
+        ];
+        &FIELDS
+    }
+
+    /// Keeps stricter fields of an inner limiter.
+    fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
+        let Some(limit) = report.tightest().filter(|_| !report.is_local()) else {
+            return;
+        };
+        add_policies(report, headers);
+        if leading_number(headers, &REMAINING).is_some_and(|inner| inner <= limit.remaining()) {
+            return;
+        }
+        headers.insert(LIMIT, number_value(limit.capacity()));
+        headers.insert(REMAINING, number_value(limit.remaining()));
+        headers.insert(RESET, number_value(reset_secs(limit)));
+    }
+}
