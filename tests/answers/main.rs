@@ -5,6 +5,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod front_page;
 mod matrix;
 mod setting;
 mod structured_fields;

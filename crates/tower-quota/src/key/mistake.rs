@@ -27,7 +27,8 @@ impl fmt::Display for Mistake {
                 f,
                 "a peer with a private address sends `{header}` and looks like a proxy, but is counted as one client. If it \
                  is a proxy, trust its network: `key::client_ip().behind(Proxies::networks([\"10.0.0.0/8\"]), \
-                 Source::XForwardedFor)`, with the `Source` that it writes"
+                 Source::XForwardedFor)`, with the `Source` that it writes; in a rules document, write `client_ip: \
+                 {{ trusted_proxies: [10.0.0.0/8] }}`"
             ),
             Self::NoForwardedAddress { header } => write!(
                 f,
