@@ -1,4 +1,4 @@
-//! The answer of a synchronous check.
+//! Answers of synchronous checks.
 
 use core::time::Duration;
 

@@ -1,7 +1,7 @@
-//! Numbers in the stored form of an entry.
+//! Reads and writes the numbers in the stored form of an entry.
 
 const LIMIT: u64 = 1 << 56;
-/// The most decimal zeros that a short number leaves out.
+/// The maximum number of decimal zeros that a short number leaves out.
 const MOST_ZEROS: u32 = 7;
 
 /// Appends a number as seven bytes, little-endian.
@@ -35,7 +35,7 @@ pub(crate) fn read_varint(rest: &mut &[u8]) -> Option<u64> {
 
 /// Appends a number below 2^53 as a varint of `8 * digits + zeros`, with up to seven zeros.
 ///
-/// The numbers of quotas are round. 60,000,000 takes one byte.
+/// The form suits the round numbers of quotas. For example, 60,000,000 takes one byte.
 pub(crate) fn push_short(bytes: &mut Vec<u8>, number: u64) {
     let zeros = decimal_zeros(number);
     let digits = number / 10_u64.pow(zeros);
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn number_has_one_short_form() {
-        // 10 with its zero, 0 without a zero, and a number above 2^53.
+        // The bytes stand for 10 with its zero, 0 without a zero, and a number above 2^53.
         for bytes in [&[80][..], &[1], &[0x87, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]] {
             assert_eq!(read_short(&mut &bytes[..]), None, "{bytes:?}");
         }

@@ -18,7 +18,7 @@ use crate::time::{Timestamp, micros};
 
 /// A limit's part in a request, with a name, a quota, a key and a cost.
 ///
-/// Use a name once per key and request.
+/// A request may have each name once per key.
 ///
 /// ```
 /// use tower_quota_core::{Charge, Key, Name, Quota};
@@ -50,7 +50,7 @@ pub(crate) struct Counter<'a> {
 }
 
 impl Charge<'_> {
-    /// The charges per request that every store accepts.
+    /// The maximum number of charges per request that every store accepts.
     pub const MOST: usize = 32;
 }
 

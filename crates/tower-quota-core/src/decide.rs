@@ -24,7 +24,7 @@ struct Part<'a> {
     taken: Option<u64>,
 }
 
-/// Decides all charges of a request in one step.
+/// Decides all charges of a request in a single step.
 ///
 /// `entry_of` returns the position in `entries` of the charge at a position in `charges`.
 ///
@@ -76,7 +76,7 @@ pub fn decide(
         if part.charge.mode().is_report() {
             part.units = 0;
         }
-        // A shadow that does not fit is left out alone.
+        // Leave out a shadow that does not fit, but still take the other charges.
         let fits = !is_refused && !part.outcome.is_refusal();
         part.is_left_out = !fits && part.charge.mode() != ChargeMode::Forced;
         let entry = &mut *entries[part.entry];
@@ -108,7 +108,8 @@ impl Entry {
 
 fn judge(operation: Operation, parts: &mut [Part<'_>], now: u64, entries: &[&mut Entry]) {
     let is_partial = |charge: &Charge<'_>| charge.is_at_most() && charge.units() > 0;
-    // All charges that accept a partial grant get the same number of units. Shadows do not reduce the number.
+    // All charges that accept a partial grant get the same number of units, because they count the
+    // same items. Shadows do not reduce the number.
     let mut together = u64::MAX;
     for part in parts.iter_mut().filter(|part| is_partial(&part.charge)) {
         let (left, _) = entries[part.entry].balance(&part.charge, now);

@@ -10,7 +10,7 @@ use crate::outcome::Outcome;
 use crate::status::LimitStatus;
 use crate::time::Timestamp;
 
-/// Up to three statuses need no allocation.
+/// The statuses of a decision. Up to three need no allocation.
 type Statuses = SmallVec<[LimitStatus; 3]>;
 
 /// The answer of a store, with the outcome and the status of every limit.
@@ -60,7 +60,7 @@ impl Decision {
         self.entries.as_deref().map_or(&[], Vec::as_slice)
     }
 
-    // A decision is large, so a check is written in place.
+    // Write the fields in place, because a decision is large.
     pub(crate) fn replace(
         &mut self,
         is_admitted: bool,
@@ -147,7 +147,7 @@ impl Decision {
             .max_by(|one, other| one.cmp_tightness(other))
     }
 
-    /// Returns the refund of this decision, once, unless the decision is a refusal.
+    /// Returns the refund of an admitted decision. The second call returns `None`.
     ///
     /// Apply the refund to charges of the same quotas and at most the units [`taken`](LimitStatus::taken).
     #[must_use]
@@ -169,7 +169,7 @@ impl Clone for Decision {
             outcome: self.outcome,
             at: self.at,
             statuses: self.statuses.clone(),
-            // Only the original may refund the units.
+            // The clone has no refund, because two refunds would give the units back twice.
             ..Self::default()
         }
     }

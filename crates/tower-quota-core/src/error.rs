@@ -16,7 +16,7 @@ pub enum ConfigError {
     Period(Duration),
     /// More than 10 million units per second.
     TooFast {
-        /// Units per period.
+        /// The units per period.
         units: u64,
         /// The period.
         period: Duration,
@@ -49,7 +49,7 @@ pub enum ConfigError {
     },
     /// A rate and a capacity that integers below 2^53 cannot count within 1 part per million.
     NotRepresentable {
-        /// Units per period.
+        /// The units per period.
         units: u64,
         /// The period.
         period: Duration,
@@ -58,7 +58,7 @@ pub enum ConfigError {
     },
     /// A sliding log or a concurrency limit of more than 10,000 units.
     LogTooLong {
-        /// Units per window or at the same time.
+        /// The units per window or at the same time.
         units: u64,
     },
     /// An expiry of holds on another algorithm than the concurrency limit.
@@ -67,11 +67,11 @@ pub enum ConfigError {
     ZeroInstances,
     /// Less than one unit in 366 days for every instance.
     ShareTooSmall {
-        /// Units per period.
+        /// The units per period.
         units: u64,
         /// The period.
         period: Duration,
-        /// Instances that share the units.
+        /// The instances that share the units.
         instances: u32,
     },
     /// A limit beyond those that stores decide in one step.

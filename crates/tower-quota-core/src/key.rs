@@ -8,7 +8,8 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::name::Name;
 
-/// Fits an IPv6 address, a UUID in text and most API keys.
+/// The maximum number of bytes without an allocation. An IPv6 address, a UUID in text and most API
+/// keys fit.
 const INLINE: usize = 38;
 
 /// The NAT64 prefix of IPv6 addresses for IPv4 hosts (RFC 6052).
@@ -147,7 +148,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Joins keys in order. The scopes and borders of the parts count.
+    /// Joins keys in order. Parts with other scopes or borders make another key.
     pub fn joined<'k, 'b: 'k>(
         scope: Name,
         parts: impl IntoIterator<Item = &'k Key<'b>>,

@@ -34,7 +34,7 @@ impl KeyHasher {
 
 impl fmt::Debug for KeyHasher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The seed is a secret.
+        // Do not print the seed, which is a secret.
         f.write_str("KeyHasher")
     }
 }

@@ -23,8 +23,10 @@
 //! | [`Decision`] | allowed, wait or refused, with the [`LimitStatus`] of every limit |
 //! | [`Entry`] | the model of all stores, with the state of a key |
 //!
-//! You give all charges of a request to the store. The store takes all charges in a single atomic step if every enforced
-//! limit admits the request. Otherwise the store takes no charge.
+//! You give all charges of a request to the store. The store takes all charges if every enforced
+//! limit admits the request, and otherwise takes no charge. The memory store decides in a single
+//! atomic step. A Redis Cluster takes one step for each key, and refunds the earlier steps when a
+//! later one refuses.
 //!
 //! [`tower-quota`]: https://docs.rs/tower-quota
 

@@ -9,9 +9,10 @@ pub enum Outcome {
     /// The request may pass at once.
     #[default]
     Allow,
-    /// The request may pass after this wait. Its units are taken.
+    /// The request may pass after this wait. The store has taken the units.
     Wait(Duration),
-    /// The same request, alone, would be admitted after exactly this wait. For holds, the wait is a guess.
+    /// The request is refused. Without other requests, the same request would be admitted after
+    /// exactly this wait. For holds, the wait is a guess.
     Refuse(Duration),
     /// The request can never pass, because a cost exceeds a capacity.
     Never,
@@ -34,7 +35,7 @@ impl Outcome {
         Self::Refuse(Duration::from_micros(retry))
     }
 
-    /// Ranks refusals. Requests that may pass rank alike.
+    /// Returns a rank to compare refusals. Requests that may pass have no rank.
     pub(crate) fn severity(self) -> Option<Self> {
         self.is_refusal().then_some(self)
     }

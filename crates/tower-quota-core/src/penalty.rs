@@ -6,7 +6,7 @@ use crate::error::ConfigError;
 use crate::quota::{MOST_GRAINS, Quota, YEAR};
 use crate::time::micros;
 
-/// Blocks clients that keep asking while they are refused.
+/// Blocks clients that keep sending while they are refused.
 ///
 /// The first refusals are free. Every further refusal blocks the client for a step longer, and each step of time
 /// forgives a refusal. A penalty is a token bucket of strikes. While the bucket is in debt, the limit refuses all
@@ -55,8 +55,9 @@ impl Penalty {
     /// Makes a penalty from numbers of your configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] if no refusal is free, if the step is not from 1 ms to 366 days or has a fraction of a
-    /// microsecond, or if the numbers cannot be counted to within 1 part per million.
+    /// Returns [`ConfigError`] if no refusal is free, if the step is not from 1 ms to 366 days or
+    /// has a fraction of a microsecond, or if the numbers cannot be counted to within 1 part per
+    /// million.
     pub fn try_new(refusals: u64, step: Duration, most: Duration) -> Result<Self, ConfigError> {
         Ok(Self {
             strikes: Quota::try_new(1, step)?.try_burst(refusals)?,

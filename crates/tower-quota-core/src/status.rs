@@ -18,11 +18,12 @@ pub struct LimitStatus {
     pub name: Name,
     /// The capacity of the quota.
     pub limit: u64,
-    /// The state, for [`remaining`](Self::remaining) and [`reset_after`](Self::reset_after).
+    /// The state, which [`remaining`](Self::remaining) and [`reset_after`](Self::reset_after) read.
     pub left: Left,
-    /// The units that a refund would give back. Counted refusals have 0.
+    /// The units that a refund would give back, or 0 for counted refusals.
     ///
-    /// After a refund, the units given back. After a renewal, the units of the hold. You cannot refund [forced](crate::ChargeMode::Forced) units of a refusal.
+    /// After a refund, `taken` has the units given back, and after a renewal the units of the hold.
+    /// You cannot refund [forced](crate::ChargeMode::Forced) units of a refusal.
     pub taken: u64,
     /// The outcome of this limit alone.
     pub outcome: Outcome,
@@ -82,14 +83,15 @@ impl Left {
 }
 
 impl LimitStatus {
-    /// Compares two limits of a decision by how tight they are: see [`Decision::tightest`](crate::Decision::tightest).
+    /// Compares two limits of a decision by how tight they are. See
+    /// [`Decision::tightest`](crate::Decision::tightest).
     #[must_use]
     pub fn cmp_tightness(&self, other: &Self) -> Ordering {
         let severities = self.outcome.severity().cmp(&other.outcome.severity());
         severities
             .then(other.remaining().cmp(&self.remaining()))
             .then(self.reset_after().cmp(&other.reset_after()))
-            // The order of the limits must not change the result.
+            // Compare the names last, so that the order of the limits does not change the result.
             .then(other.name.cmp(&self.name))
     }
 

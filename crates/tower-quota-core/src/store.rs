@@ -1,4 +1,4 @@
-//! Stores keep the state and decide.
+//! Stores, which keep the state and decide.
 
 use core::error::Error;
 use core::fmt;

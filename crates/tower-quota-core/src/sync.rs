@@ -1,12 +1,13 @@
-//! Locks of tables in memory.
+//! Locks the tables in memory.
 
 use core::hint::spin_loop;
 pub(crate) use std::sync::{Mutex, MutexGuard};
 use std::sync::{PoisonError, TryLockError};
 
-// All attempts together take about two microseconds.
+// The number of attempts before a thread sleeps. All together take about two microseconds.
 const ATTEMPTS: u32 = 64;
-/// Pauses after every attempt, because an attempt takes the cache line from the holder.
+/// The number of pauses after each attempt, because an attempt takes the cache line from the
+/// holder.
 const PAUSES: u32 = 16;
 
 /// Locks a mutex, even if a thread panicked while holding the lock.

@@ -15,7 +15,7 @@ use core::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 
-/// No clock reaches this bit: it is 146,000 years after the epoch.
+/// The bit of a mark. No clock reaches this bit, which stands for 146,000 years after the epoch.
 const MARK: u64 = 1 << 62;
 
 impl Timestamp {

@@ -89,11 +89,12 @@ impl Counting for Bucket {
         let used = self.used(quota, now);
         self.lows.note(used);
         let least = self.lows.since(taken_at);
-        // The charge took no more than a bucket counts.
+        // A bucket counts no more used grains than this, so the charge took no more either.
         let charged = cost.saturating_mul(quota.grain()).min(MOST_USED);
         let refilled = now.saturating_sub(taken_at).saturating_mul(quota.refill());
         let unrefilled = match least {
-            // The bucket was full since the charge, or another quota counted the limit at an unknown rate.
+            // Without a mark, the bucket was full since the charge, or another quota counted the
+            // limit at an unknown rate. Both leave nothing to give back.
             None if is_prepared => 0,
             _ => charged.saturating_sub(refilled),
         };
@@ -178,7 +179,8 @@ pub(crate) const fn units_left(capacity: u64, grain: u64, used: u64) -> u64 {
 pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
     match refill {
         0 => 0,
-        // Most quotas refill one grain per microsecond. A division takes a tenth of a refusal's time.
+        // Most quotas refill one grain per microsecond. Skip the division, which takes a tenth of a
+        // refusal's time.
         1 => used,
         refill => used.div_ceil(refill),
     }

@@ -1,4 +1,4 @@
-//! Conversion of a state to another quota.
+//! Converts a state to another quota.
 //!
 //! Windows of the same period keep the used units, so that a raised limit helps at once. Holds keep their units and
 //! expiry. All other states keep the remaining units up to the new capacity, or the debt. A conversion rounds

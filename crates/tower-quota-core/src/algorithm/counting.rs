@@ -10,7 +10,7 @@ pub(crate) trait Counting {
 
     fn used(&self, quota: &Quota, now: u64) -> u64;
 
-    /// Drops expired units. Other changes need this first.
+    /// Drops expired units. Call `advance` before any other change.
     fn advance(&mut self, _quota: &Quota, _now: u64) {}
 
     /// Takes a cost, into debt if necessary. Returns the recorded units.

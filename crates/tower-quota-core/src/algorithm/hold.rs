@@ -12,7 +12,7 @@ use super::window::MOST_COUNTED;
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::{LONGEST_LOG, Quota, YEAR};
 
-/// The longest retry time in microseconds. Nobody knows when a hold is released.
+/// The longest retry time in microseconds. The time is a guess, because holds end at any time.
 pub const LONGEST_RETRY: u64 = 1_000_000;
 const MOST_UNITS: u64 = MOST_COUNTED / LONGEST_LOG;
 
@@ -54,7 +54,8 @@ impl Counting for Holds {
 
     fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64 {
         if self.0.len() as u64 >= LONGEST_LOG {
-            // Only charges beyond the capacity get here.
+            // No concurrency limit is larger, so the charge is beyond the capacity, and is not
+            // recorded.
             return 0;
         }
         let hold = self.0.entry(now).or_default();

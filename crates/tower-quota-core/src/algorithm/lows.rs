@@ -10,10 +10,11 @@
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::MOST_USED;
 
-/// The most marks of a bucket.
+/// The maximum number of marks of a bucket.
 pub const MOST_MARKS: usize = 8;
 
-/// Instants in microseconds, and the lowest numbers of used grains since. Both grow from mark to mark.
+/// The marks, as instants in microseconds and the lowest numbers of used grains since. Both grow
+/// from mark to mark.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lows(Vec<(u64, u64)>);
 
@@ -137,7 +138,7 @@ mod tests {
         }
         lows.add(90, 850);
         assert_eq!(since(&lows, &[80, 90]), [Some(800), Some(800)]);
-        // The first of equals.
+        // Two marks are equally close, so the first one is dropped.
         lows.add(100, 1_000);
         assert_eq!(since(&lows, &[10, 20, 100]), [None, Some(200), Some(1_000)]);
         assert_eq!(lows.0.len(), MOST_MARKS);

@@ -1,7 +1,7 @@
-//! The algorithms: pure functions of a state, an instant and a cost.
+//! The algorithms, as pure functions of a state, an instant and a cost.
 //!
-//! They count in integers below 2^53, so that Lua takes the same steps. The caller keeps `now` from running
-//! backwards.
+//! The algorithms count in integers below 2^53, so that Lua takes the same steps. The caller keeps
+//! `now` from running backwards.
 
 pub(crate) mod bucket;
 mod convert;
@@ -84,7 +84,7 @@ impl State {
         Self::unpacked(0, quota, now)
     }
 
-    /// Judges a cost of a request that accepts a wait of `max_wait` microseconds.
+    /// Returns the outcome for a cost, if the request accepts a wait of `max_wait` microseconds.
     ///
     /// A cost of 0 fits unless units are owed.
     pub(crate) fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Outcome {
@@ -137,7 +137,7 @@ impl State {
                 let most = (quota.capacity() + most_debt) * quota.grain();
                 bucket.charge(quota, now, cost, most);
             }
-            // A refused request has no hold that it could release.
+            // A refused request could never release a hold.
             Self::Holds(_) => {}
             _ => {
                 let left = self.balance(quota, now).0.max(0);

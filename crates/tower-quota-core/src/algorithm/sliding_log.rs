@@ -10,13 +10,14 @@ use crate::bytes::{push_u56, read_u56};
 use crate::quota::{LONGEST_LOG, Quota};
 
 const FEWEST: usize = 4;
-/// The stamps of an abridged log that are kept as they are.
+/// The number of stamps that an abridged log keeps unchanged.
 pub const KEPT_STAMPS: usize = 32;
 const STORED_BYTES: usize = 14;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlidingLog {
-    /// Instants in microseconds, and the total up to and including their units. Both grow.
+    /// The stamps, as instants in microseconds and the total up to and including their units. Both
+    /// grow.
     entries: VecDeque<(u64, u64)>,
     base: u64,
 }
@@ -51,7 +52,7 @@ impl SlidingLog {
 
 impl Counting for SlidingLog {
     fn until_fits(&self, quota: &Quota, now: u64, cost: u64) -> u64 {
-        // Entries have to expire up to this total.
+        // The cost fits once the stamps up to this total have expired.
         let must_go = (self.total() + cost).saturating_sub(quota.capacity());
         if self.total_before(self.live(quota, now)) >= must_go {
             return 0;
@@ -94,7 +95,8 @@ impl Counting for SlidingLog {
         }
         let is_long = self.entries.len() as u64 >= LONGEST_LOG;
         match self.entries.back_mut() {
-            // Units in debt share an entry, so that no log is longer than the longest quota.
+            // A full log counts the units in debt under one stamp, so that no log is longer than
+            // the longest quota.
             Some(newest) if newest.0 == now || is_long => *newest = (now, before + taken),
             _ => {
                 if self.entries.len() == self.entries.capacity() {
@@ -189,7 +191,7 @@ mod tests {
         let (_, capacity, newest) = check(10_000);
         let refused = check(10_001);
         assert_eq!(refused, (false, capacity, newest));
-        // One stamp expires, and another stamp is added.
+        // The oldest stamp expires, and the new one takes its place.
         let admitted = check(3_600_000_001);
         assert_eq!((admitted.0, admitted.1), (true, capacity));
         let next = newest.map(|stamp| stamp.wrapping_add(1));

@@ -38,7 +38,8 @@ impl Window {
     fn at(self, quota: &Quota, now: u64) -> Self {
         let period = quota.period_micros();
         let start = match quota.window_offset() {
-            // The first window begins before the epoch, where the clock starts. It is shorter.
+            // The first window begins before the epoch. The clock starts at the epoch, so the
+            // window is shorter.
             Some(offset) => now.saturating_sub((now % period + period - offset) % period),
             None if now - self.start < period => self.start,
             None => now,
@@ -59,7 +60,7 @@ impl Window {
 
     fn end(&self, quota: &Quota) -> u64 {
         match quota.window_offset() {
-            // The first window, which begins before the epoch.
+            // The first window begins before the epoch, and ends at the offset.
             Some(offset) if self.start < offset => offset,
             _ => self.start + quota.period_micros(),
         }
@@ -85,9 +86,9 @@ impl Counting for Window {
         }
         let window = self.at(quota, now);
         match (capacity - cost).checked_sub(window.count) {
-            // The window before has to fade far enough.
+            // The cost fits once the window before has faded far enough.
             Some(room) => window.start + until_weight_fits(quota, window.before, room) - now,
-            // The current window has to end and fade far enough.
+            // The cost fits once the current window has ended and faded far enough.
             None => {
                 let fading = until_weight_fits(quota, window.count, capacity - cost);
                 window.end(quota) - now + fading
@@ -203,7 +204,7 @@ fn until_weight_fits(quota: &Quota, before: u64, room: u64) -> u64 {
     if before <= room || !is_sliding(quota) {
         return 0;
     }
-    // before * overlap <= room * steps, so the overlap may have at most this many steps.
+    // The cost fits if `before * overlap <= room * steps`, so the overlap may have this many steps.
     let overlap = room * steps(quota) / before;
     quota.period_micros() - overlap * quota.grain()
 }

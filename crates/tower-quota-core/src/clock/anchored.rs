@@ -1,4 +1,4 @@
-//! A processor's counter that follows the wall clock.
+//! A clock that reads the processor's counter, and follows the wall clock.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -9,10 +9,10 @@ const COMPARE_EVERY: u64 = 100_000;
 const SLOWER_BY: u64 = 1_000;
 
 pub(super) trait Source: fmt::Debug {
-    /// Returns the processor's counter, from any start. Fast, but may jump.
+    /// Returns the processor's counter, from any start. The counter is fast to read, but may jump.
     fn counter(&self) -> u64;
 
-    /// Returns the monotonic clock, from any start. Stops during a suspension.
+    /// Returns the monotonic clock, from any start. The clock stops during a suspension.
     fn monotonic(&self) -> u64;
 
     fn wall(&self) -> u64;
@@ -53,7 +53,8 @@ impl<S: Source> Anchored<S> {
 
     fn by_counter(&self) -> Option<u64> {
         let counter = self.source.counter();
-        // A counter that has gone back wraps around to a long time.
+        // If the counter has gone back, the difference wraps around to a long time, which fails the
+        // test.
         let passed = counter.wrapping_sub(self.compared_at.load(Ordering::Acquire));
         (passed < COMPARE_EVERY).then(|| counter.wrapping_add(self.offset.load(Ordering::Relaxed)))
     }
@@ -65,7 +66,7 @@ impl<S: Source> Anchored<S> {
         if let Some(now) = self.by_counter() {
             return now;
         }
-        // The counter comes last, so that a preempted thread makes the clock late and never early.
+        // Read the counter last, so that a preempted thread makes the clock late and never early.
         let wall = self.source.wall();
         let monotonic = self.source.monotonic();
         let counter = self.source.counter();

@@ -1,4 +1,4 @@
-//! The machine's clock.
+//! Reads the machine's clocks.
 
 use core::time::Duration;
 use std::sync::LazyLock;
@@ -76,7 +76,8 @@ impl Machine {
 
 impl Source for Machine {
     fn counter(&self) -> u64 {
-        // From 0 and not from the start of the process, because a restarted counter must not stand still.
+        // Count from 0. Counted from the start of the process, a restarted counter would stand
+        // still at 0.
         self.counter.delta_as_nanos(0, self.counter.raw()) / 1_000
     }
 

@@ -27,7 +27,7 @@ impl Entry {
     /// Reads the stored form. You can decide on any entry that decodes.
     ///
     /// # Errors
-    /// [`DecodeError`] names the fault and its position.
+    /// Returns [`DecodeError`] with the fault and its position.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut rest = match bytes.split_first() {
             Some((&VERSION, rest)) => rest,

@@ -1,11 +1,11 @@
-//! The head of a stored slot: the limit, and the numbers that count its state.
+//! The head of a stored slot, with the limit and the numbers that count its state.
 
 use crate::bytes::{push_short, read_short};
 use crate::quota::{Algorithm, Quota};
 
-/// Flag of a window that starts with its first request.
+/// The flag of a window that starts with its first request.
 pub const FROM_FIRST_REQUEST: u8 = 16;
-/// Flag of a bucket with low marks.
+/// The flag of a bucket with low marks.
 pub const WATCHED: u8 = 32;
 /// The bits of the kind of state. The other bits are flags.
 const KIND: u8 = 15;

@@ -112,7 +112,7 @@ impl Slot {
 impl Entry {
     /// Makes an entry of buckets, from each limit, its quota and the used [grains](Quota::grain).
     ///
-    /// Use it for refusals if your store answers with grains.
+    /// Use this function for refusals if your store answers with grains.
     pub fn of_buckets<'a>(
         at: Timestamp,
         buckets: impl IntoIterator<Item = (Name, &'a Quota, u64)>,
@@ -191,7 +191,7 @@ impl Entry {
         let state = self.state_for(charge.counter(), now);
         let mut outcome = state.judge(charge.quota(), now, units, charge.max_wait_micros());
         if charge.mode().is_report() && !outcome.is_refusal() {
-            // A report makes no request wait.
+            // A report never delays a request.
             outcome = Outcome::Allow;
         }
         match self.blocked(charge, now) {
@@ -235,7 +235,8 @@ impl Entry {
         slot.is_some_and(|slot| !slot.quota.counts_like(counter.quota))
     }
 
-    /// A counter that would be full by the new quota stays. Otherwise the other quota would find a new client.
+    /// Returns whether to convert a counter. A counter that would be full by the new quota stays,
+    /// because without it the old quota would find a new client.
     pub(crate) fn needs_conversion(&self, counter: Counter<'_>, now: u64) -> bool {
         self.has_other_quota(counter, now)
             && self.state_for(counter, now).full_at(counter.quota) > now

@@ -1,4 +1,4 @@
-//! Holds: units that are in use until your work ends.
+//! Holds, which are units in use until your work ends.
 
 use core::time::Duration;
 
@@ -33,7 +33,8 @@ impl<S: Store + Clone> Limiter<S> {
     /// If you drop the call before the answer, the store gets all units back.
     ///
     /// # Errors
-    /// [`NotReady::Refused`] if a unit does not fit. [`NotReady::Store`] if the store fails.
+    /// Returns [`NotReady::Refused`] if a unit does not fit, and [`NotReady::Store`] if the store
+    /// fails.
     pub async fn hold<K: AsKey + ?Sized>(&self, key: &K) -> Result<Hold<S>, NotReady<S::Error>> {
         let key = self.key_of(key);
         let turn = self.turn(&key, 1, Duration::ZERO).await?;
@@ -63,13 +64,13 @@ pub struct Hold<S: Store + Clone> {
 }
 
 impl<S: Store + Clone> Hold<S> {
-    /// Extends the hold. The hold then expires one [`ttl`](crate::Quota::ttl) from now.
+    /// Extends the hold, which then expires one [`ttl`](crate::Quota::ttl) from now.
     ///
     /// Returns `false` if units have expired, if you have [reset](Limiter::reset) the key, or if a full store has evicted it. Other work may hold the units
     /// now, so stop your work or take a new hold.
     ///
     /// # Errors
-    /// The error of the store. The store has extended the hold or not.
+    /// Returns the error of the store, which may have extended the hold.
     pub async fn renew(&self) -> Result<bool, S::Error> {
         let taken_at = self.decision.at();
         let renewed = self.apply(Operation::Renew { taken_at }).await?;
@@ -79,7 +80,7 @@ impl<S: Store + Clone> Hold<S> {
     /// Releases the hold, and waits for the answer of the store.
     ///
     /// # Errors
-    /// The error of the store. The units expire later, unless the store has released the units.
+    /// Returns the error of the store. The units expire later, unless the store has released the units.
     pub async fn release(mut self) -> Result<(), S::Error> {
         if let Some(refund) = self.decision.refund() {
             self.apply(refund).await?;
@@ -97,7 +98,7 @@ impl<S: Store + Clone> Hold<S> {
 impl<S: Store + Clone> Drop for Hold<S> {
     fn drop(&mut self) {
         if let Some(refund) = self.decision.refund() {
-            // A store in memory has released the units by now. Other stores need a task.
+            // A store in memory releases the units at the first poll. Other stores need a task.
             let released = self.apply(refund);
             if let Some(runtime) = &self.runtime {
                 drop(runtime.spawn(released));

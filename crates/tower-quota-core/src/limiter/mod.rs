@@ -43,7 +43,7 @@ use crate::store::Store;
 /// assert_eq!(answer.remaining(), 19);
 /// ```
 ///
-/// The store decides several limits in one atomic step, and charges all limits or no limit.
+/// The store charges all limits of a call, or none.
 ///
 /// ```
 /// use tower_quota_core::{Limiter, MemoryStore, Quota};
@@ -96,7 +96,8 @@ struct NamedQuota {
 impl NamedQuota {
     fn charge<'a>(&'a self, key: &'a Key<'a>, cost: u64, max_wait: Duration) -> Charge<'a> {
         let charge = Charge::new(self.name, &self.quota, key).cost(cost);
-        // Stores decide a charge without a max wait faster. Leaky buckets wait by default.
+        // Leave out a wait of zero, because stores decide a charge without a longest wait faster. A
+        // leaky bucket needs the zero, because it waits by default.
         match max_wait.is_zero() && self.quota.algorithm() != Algorithm::LeakyBucket {
             true => charge,
             false => charge.max_wait(max_wait),
@@ -118,7 +119,7 @@ impl<S: Store + Clone> Limiter<S> {
     /// Creates a limiter with one limit.
     ///
     /// # Errors
-    /// [`ConfigError::LimitName`] if the name is empty, longer than 64 bytes or not printable ASCII.
+    /// Returns [`ConfigError::LimitName`] if the name is empty, longer than 64 bytes or not printable ASCII.
     pub fn try_new(store: S, name: impl Into<Name>, quota: Quota) -> Result<Self, ConfigError> {
         let name = name.into();
         let limiter = Self {
@@ -144,8 +145,9 @@ impl<S: Store + Clone> Limiter<S> {
     /// Adds a limit.
     ///
     /// # Errors
-    /// [`ConfigError`] if the name is empty, longer than 64 bytes, not printable ASCII or already in use, if the stored
-    /// ids of two names are equal, or if the limiter has [`Charge::MOST`] limits.
+    /// Returns [`ConfigError`] if the name is empty, longer than 64 bytes, not printable ASCII or
+    /// already in use, if the stored ids of two names are equal, or if the limiter has
+    /// [`Charge::MOST`] limits.
     pub fn try_limit(mut self, name: impl Into<Name>, quota: Quota) -> Result<Self, ConfigError> {
         let name = name.into();
         name.check_limit()?;
@@ -251,7 +253,7 @@ impl<S: Store + Clone> Limiter<S> {
     /// Forgets the used units and the penalties of a key under one limit.
     ///
     /// # Errors
-    /// [`UnknownLimit`] if the limiter has no limit with this name.
+    /// Returns [`UnknownLimit`] if the limiter has no limit with this name.
     pub fn reset_limit<K: AsKey + ?Sized>(
         &self,
         key: &K,

@@ -1,4 +1,4 @@
-//! Turns: waits for the instant at which a request fits.
+//! Turns, which are waits for the instant at which a request fits.
 
 use core::fmt;
 use core::pin::Pin;
@@ -61,7 +61,8 @@ impl<S: Store + Clone> Limiter<S> {
     /// gives all dropped units back, so the same number of later calls may start together.
     ///
     /// # Errors
-    /// [`NotReady::Refused`] at once if the wait would be longer. [`NotReady::Store`] if the store fails.
+    /// Returns [`NotReady::Refused`] at once if the wait would be longer, and [`NotReady::Store`]
+    /// if the store fails.
     ///
     /// # Panics
     /// Panics if the call has to wait without a tokio runtime with a timer.
@@ -119,7 +120,7 @@ pub struct Turn<S: Store + Clone> {
     key: Key<'static>,
     longest: Duration,
     runtime: Option<Handle>,
-    /// The pending answer. The store may have charged the turn already.
+    /// The pending answer of the store, which may have charged the turn already.
     asked: Option<Pin<Box<S::Future>>>,
     taken: Option<Decision>,
 }
@@ -156,7 +157,7 @@ impl<S: Store + Clone> Drop for Turn<S> {
             self.limiter
                 .refund_waiting(&self.key, decision, self.longest)
         };
-        // A store in memory has refunded by now. Other stores need a task.
+        // A store in memory refunds at the first poll. Other stores need a task.
         let refund = self.taken.take().map(refund);
         let Some(runtime) = &self.runtime else {
             return;

@@ -5,11 +5,11 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 #[derive(Default)]
 pub(super) struct Capacity {
     pub(super) capacity: usize,
-    /// The buckets of a full shard's table, of which rows fill three quarters.
+    /// The number of buckets of a full shard's table, of which rows fill three quarters.
     pub(super) shard_rows: usize,
     pub(super) taken: AtomicUsize,
     pub(super) entries: AtomicUsize,
-    /// Rows that were evicted before they were full again.
+    /// The number of rows that were evicted before they were full again.
     pub(super) evicted: AtomicU64,
     pub(super) evicted_limited: AtomicU64,
     pub(super) filter_hits: AtomicU64,
@@ -33,7 +33,7 @@ impl Capacity {
     }
 
     pub(super) fn forget(&self, places: usize) {
-        // In this order, the number of entries never exceeds the capacity.
+        // Subtract the entry first, so that the number of entries never exceeds the capacity.
         self.entries.fetch_sub(1, Relaxed);
         self.taken.fetch_sub(places, Relaxed);
     }

@@ -13,7 +13,7 @@ const FEW: usize = 8;
 pub(super) struct Definition {
     /// The id of the limit's name, or the id of the limit's strikes.
     pub(super) limit: u32,
-    /// Reduced. Quotas that count alike are equal.
+    /// The reduced quota. Quotas that count alike are equal in this form.
     pub(super) quota: Quota,
 }
 
@@ -27,7 +27,7 @@ impl Definition {
 /// The definitions of a shard. Unused definitions are dropped when they outnumber those in use.
 #[derive(Default)]
 pub(super) struct Definitions {
-    // With a fast hash, because no client chooses limits and quotas.
+    // A fast hash is enough, because clients cannot choose limits and quotas.
     known: HashSet<Arc<Definition>>,
     used: usize,
 }

@@ -1,9 +1,10 @@
-//! Eviction chooses the row that a full store forgets.
+//! Chooses the row that a full store forgets, the first that exists of:
 //!
-//! 1. The first full row among the next few buckets of a sweep.
-//! 2. The candidate with the lowest cost. The shard remembers spent limits and uses.
+//! 1. a full row among the next few buckets of a sweep,
+//! 2. the candidate with the lowest cost. The shard remembers spent limits and uses.
 //!
-//! Uses are halved from time to time, so that a client who was busy long ago gives way.
+//! The shard halves the uses from time to time, so that clients who were busy long ago can be
+//! evicted.
 
 use super::capacity::Capacity;
 use super::row::Row;
@@ -18,7 +19,7 @@ const EVICTIONS_PER_HALVING: usize = 2;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
     is_limited: bool,
-    /// A key with a single use is probably made up.
+    /// The number of uses. A key with a single use is probably made up.
     uses: u8,
     /// The instant at which the row is full. Limited rows count down from their last charge instead. A flood of keys that
     /// are limited by their first request therefore evicts its own rows.
@@ -63,7 +64,7 @@ impl Shard {
         let mut least: Option<(Cost, u64)> = None;
         let mut candidates = 0;
         for step in 0..buckets {
-            // The table looks for a free bucket from here on.
+            // Begin at the bucket where the table begins to look for a free one.
             let bucket = ((hash & 0xffff_ffff) as usize + step) % buckets;
             let Some(row) = self.rows.get_bucket(bucket).filter(|row| !is_own(row)) else {
                 continue;

@@ -1,4 +1,4 @@
-//! The evicted filter remembers the limits that were spent when their row was evicted.
+//! Remembers the limits that were spent when their row was evicted.
 //!
 //! The filter is a table of cells in sets of 32. A cell has the fingerprint of a limit, and the instant until which the
 //! limit is spent. A limit with a full set overwrites the cell that ends first. One new key in 8,192 has the fingerprint
@@ -7,7 +7,8 @@
 use core::ops::Range;
 
 const CELLS: usize = 32;
-/// Cells for every row of the shard. The filter loses no limit until two fifths of the cells are used.
+/// The number of cells for each row of the shard. The filter loses no limit until two fifths of the
+/// cells are used.
 const CELLS_PER_ROW: usize = 3;
 const PRINT_BITS: u32 = 18;
 const PRINT: u64 = (1 << PRINT_BITS) - 1;
@@ -15,7 +16,7 @@ const PRINT: u64 = (1 << PRINT_BITS) - 1;
 const STEP_BITS: u32 = 7;
 pub(super) const STEP: u64 = 1 << STEP_BITS;
 
-/// Spent limits of evicted rows. A cell is an instant (46 bits) and a fingerprint (18 bits).
+/// The spent limits of evicted rows. A cell is an instant (46 bits) and a fingerprint (18 bits).
 #[derive(Default)]
 pub(super) struct EvictedFilter {
     cells: Box<[u64]>,
@@ -28,7 +29,7 @@ impl EvictedFilter {
         }
         let (print, set) = self.place(limit);
         let new = (until >> STEP_BITS) << PRINT_BITS | print;
-        // The cell of the limit, or a free cell, or the cell that ends first.
+        // Choose the cell of the limit, or a free cell, or the cell that ends first.
         let is_own = |cell: u64| cell & PRINT == print && until_of(cell) > now;
         let cost = |cell: &&mut u64| (!is_own(**cell), until_of(**cell).max(now));
         if let Some(cell) = self.cells[set].iter_mut().min_by_key(cost) {
@@ -57,7 +58,8 @@ impl EvictedFilter {
     }
 
     fn place(&self, (hash, limit): (u64, u32)) -> (u64, Range<usize>) {
-        // Some bits chose the shard. A product with an odd factor brings the remaining bits to the top.
+        // The hashes of a shard share the bits that chose the shard. A product with an odd factor
+        // brings the other bits to the top.
         let mixed = (hash ^ u64::from(limit)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let sets = (self.cells.len() / CELLS) as u64;

@@ -60,8 +60,8 @@ use crate::time::Timestamp;
 
 /// A store in this process.
 ///
-/// Clones share the counters. The store decides all charges of a request in one atomic step, also if the charges count
-/// different keys. `MemoryStore` runs no background task.
+/// Clones share the counters. The store decides all charges of a request in one atomic step, even
+/// of different keys. `MemoryStore` runs no background task.
 ///
 /// # Memory
 ///
@@ -108,7 +108,7 @@ struct Inner {
     time: Time,
     hasher: SipHasher13,
     capacity: Capacity,
-    /// The hash of [`Key::EVERYONE`], whose row has a shard of its own.
+    /// The hash of [`Key::EVERYONE`], which has a shard of its own.
     everyone: u64,
     own_capacity: Capacity,
     /// The last shard has the row of [`Key::EVERYONE`].
@@ -130,15 +130,16 @@ impl Time {
     }
 }
 
-/// A shard in cache lines of its own.
+/// A shard, aligned so that no two share a cache line.
 #[derive(Default)]
 #[repr(align(64))]
 struct Aligned(Mutex<Shard>);
 
-/// Rows of each shard of a full store, which fill three quarters of the table. The table then does not grow while rows are
-/// evicted.
+/// The number of rows in a shard of a full store. The rows fill three quarters of the table, so
+/// that the table does not grow during evictions.
 const ROWS_OF_A_SHARD: usize = 3_072;
-/// Rows of each shard of a small store, which has several so that threads seldom collide.
+/// The number of rows in a shard of a small store, which also has several shards, so that threads
+/// seldom collide.
 const ROWS_OF_A_SMALL_SHARD: usize = 384;
 const MOST_SHARDS_OF_A_SMALL_STORE: usize = 64;
 const MOST_SHARDS: usize = 1 << 14;
@@ -183,7 +184,7 @@ impl MemoryStore {
             everyone: random.hash_one(2),
             hasher,
             capacity: Capacity::new(entries, shards),
-            // Nothing is ever evicted for the row of everyone.
+            // The shard of everyone has a single row, which is never evicted.
             own_capacity: Capacity::new(usize::MAX, usize::MAX),
             shards: (0..=shards).map(|_| Aligned::default()).collect(),
         };
@@ -262,7 +263,7 @@ impl MemoryStore {
 }
 
 impl Inner {
-    /// Writes the decision in place, because a decision is large.
+    /// Decides an operation. Writes the decision in place, because a decision is large.
     fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
         let is_decided = operation == Operation::Check
             && (self.check::<1>(charges, decision)
@@ -303,12 +304,13 @@ impl Inner {
         if hash == self.everyone {
             return everyone;
         }
-        // The middle bits. The table uses the lowest and the highest bits.
+        // Choose the shard by the middle bits, because the table uses the lowest and the highest
+        // bits.
         let bits = hash >> 16 & 0xffff_ffff;
         ((bits * everyone as u64) >> 32) as usize
     }
 
-    /// Returns the places for the rows of a shard.
+    /// Returns the capacity that the rows of a shard use.
     const fn capacity_of(&self, shard: usize) -> &Capacity {
         if shard + 1 == self.shards.len() {
             &self.own_capacity

@@ -57,7 +57,8 @@ impl Inner {
             let statuses = decision.statuses().iter().zip(&hashes);
             let own = statuses.filter(|(_, hash)| **hash == place.hash);
             let mark = mark_of(operation, &decision, own.map(|(status, _)| status));
-            // Only a refusal promises a wait. A peek must not write.
+            // The filter may forget a limit only after a refusal, which promises a wait. A peek
+            // must not write.
             one.is_cut &= operation != Operation::Peek && mark == Mark::Refused;
             let context = Context {
                 now: decision.at().as_micros(),
@@ -191,7 +192,8 @@ fn mark_of<'a>(
     decision: &Decision,
     mut own: impl Iterator<Item = &'a LimitStatus>,
 ) -> Mark {
-    // A peek or a refund says nothing about the traffic of a client.
+    // Count the use and the refusal of requests only. A peek or a refund says nothing about the
+    // traffic of a client.
     if !operation.takes() && operation != Operation::Refuse {
         return Mark::Neither;
     }

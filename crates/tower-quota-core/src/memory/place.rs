@@ -1,4 +1,4 @@
-//! The place of a key in the store.
+//! Finds the place of a key in the store.
 
 use core::ptr;
 
@@ -10,7 +10,7 @@ use crate::key::Key;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    /// The first field, because places are sorted by shard.
+    /// The shard. This field is the first, because places sort by shard.
     pub(super) shard: usize,
     pub(super) hash: u64,
 }
@@ -19,7 +19,7 @@ impl Inner {
     pub(super) fn hashes<'a>(&'a self, charges: &'a [Charge<'a>]) -> impl Iterator<Item = u64> {
         let mut last: Option<(&Key<'_>, u64)> = None;
         charges.iter().map(move |charge| {
-            // The charges of a client usually share one key, which is hashed once.
+            // Hash a key once, because the charges of a client usually share one key.
             let hash = match last {
                 Some((key, hash)) if ptr::eq(key, charge.key()) => hash,
                 _ => self.hash(charge.key()),

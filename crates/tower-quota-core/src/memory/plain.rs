@@ -1,4 +1,4 @@
-//! Plain charges on a count of a row.
+//! Decides plain charges on a count of a row.
 
 use core::time::Duration;
 

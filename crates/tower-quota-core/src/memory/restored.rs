@@ -1,4 +1,4 @@
-//! Spent limits of evicted rows, restored when the key returns.
+//! Restores the spent limits of an evicted row when the key returns.
 
 use super::filter::STEP;
 use crate::algorithm::{Bucket, State};

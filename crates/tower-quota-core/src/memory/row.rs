@@ -10,7 +10,8 @@ use crate::algorithm::{State, bucket};
 use crate::entry::{Entry, Slot};
 use crate::time::Timestamp;
 
-/// Bits of an instant. The higher bits of the word are the mark of a refusal and the number of uses.
+/// The number of bits of an instant. The higher bits of the word are the mark of a refusal and the
+/// number of uses.
 const INSTANT_BITS: u32 = 53;
 const INSTANT: u64 = (1 << INSTANT_BITS) - 1;
 const REFUSED: u64 = 1 << INSTANT_BITS;
@@ -20,26 +21,28 @@ const MOST_USES: u8 = u8::MAX;
 /// The latest instant that a row can hold, in the year 2255.
 pub(super) const LATEST: Timestamp = Timestamp::from_micros(INSTANT);
 
-/// A row takes one more place for each kilobyte of logs.
+/// The bytes of logs for which a row takes one more place.
 const BYTES_OF_A_PLACE: usize = 1_024;
 
 #[repr(align(32))] // A row never spans two cache lines.
 pub(super) struct Row {
     pub(super) hash: u64,
-    /// The instant of the last change, the mark of a refusal, and the number of uses. Packed, so that a row takes 32 bytes.
+    /// The instant of the last change, the mark of a refusal, and the number of uses, packed so
+    /// that a row takes 32 bytes.
     pub(super) touched: u64,
     pub(super) content: Content,
 }
 
 pub(super) enum Content {
     One(Count),
-    /// Boxed, so that a row takes half a cache line.
+    /// More than one count, boxed so that a row takes half a cache line.
     More(Box<More>),
 }
 
 pub(super) struct More {
     counts: Counts,
-    /// An entry that counts do not describe, such as logs, marked buckets, windows that start with a request, holds.
+    /// An entry that counts do not describe, for example with logs, marked buckets, holds, or
+    /// windows that start with a request.
     entry: Option<Box<Entry>>,
 }
 
@@ -133,7 +136,7 @@ impl Row {
     }
 
     pub(super) fn halve_uses(&mut self) {
-        // A new key has one use, so one use stays one.
+        // Round up, because a key that is in the table has at least one use.
         let uses = u64::from(self.uses().div_ceil(2));
         self.touched = (self.touched % ONE_USE) | (uses * ONE_USE);
     }

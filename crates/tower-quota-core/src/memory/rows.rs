@@ -1,4 +1,5 @@
-//! Plain checks, decided in rows like in the model. A request may have any limits, on one key or several.
+//! Decides plain checks in the rows, with the same results as the model. A request may have any
+//! limits, on one key or several.
 
 use super::Inner;
 use super::place::Place;
@@ -78,7 +79,8 @@ impl<'r, const N: usize> Request<'r, N> {
         if !self.charges.iter().all(Charge::fits_row) {
             return None;
         }
-        // Read before the keys are hashed, because the processor does both at the same time.
+        // Read the clock before the keys are hashed, because the processor does both at the same
+        // time.
         let clock = self.store.time.now().as_micros();
         self.find_places();
         let mut keys = [const { None }; N];
@@ -94,7 +96,8 @@ impl<'r, const N: usize> Request<'r, N> {
             return None;
         }
         self.judge(&keys)?;
-        // The last shard may belong to Key::EVERYONE. Other threads wait for that shard, so it is unlocked first.
+        // Unlock from the last shard on. The last one may belong to `Key::EVERYONE`, for which most
+        // threads wait.
         for slot in keys.iter_mut().rev() {
             if let Some(key) = slot {
                 self.settle(key);
@@ -270,7 +273,7 @@ fn read(row: &Row, charge: &Charge<'_>, now: u64) -> Option<(u64, Stored)> {
         return Some((value, Stored::At(position)));
     }
     if value == 0 {
-        // An unused limit is the same by any quota.
+        // An unused limit needs no conversion, because it is full by any quota.
         return Some((0, Stored::Absent));
     }
     let old = &count.definition.quota;

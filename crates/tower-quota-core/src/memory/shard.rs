@@ -1,4 +1,4 @@
-//! A shard holds a part of the store's rows.
+//! Holds a part of the store's rows.
 
 use core::mem;
 use core::sync::atomic::Ordering::Relaxed;
@@ -27,7 +27,7 @@ pub(super) struct Shard {
 pub(super) struct Context<'a> {
     pub(super) now: u64,
     pub(super) capacity: &'a Capacity,
-    /// The keys of the request, which are not evicted for each other.
+    /// The keys of the request. A request never evicts its own keys.
     pub(super) together: &'a [Place],
 }
 
@@ -52,7 +52,8 @@ impl Shard {
             let unused = claimed - wanted;
             context.capacity.taken.fetch_sub(unused, Relaxed);
         } else if !self.claim(wanted - claimed, row.hash, context) {
-            // The shard has no more rows to evict. A single log may exceed the capacity.
+            // If no row is left to evict, take the places anyway. A single log may exceed the
+            // capacity.
             context.capacity.taken.fetch_add(wanted - claimed, Relaxed);
         }
         self.rows.insert_unique(row.hash, row, |row| row.hash);
@@ -96,7 +97,7 @@ impl Shard {
 
     /// Drops the rows that have been full for a while, and moves the rest to a table with room for more.
     ///
-    /// Removed rows leave tombstones, for which the table would double in size.
+    /// Otherwise the table would double in size, because removed rows leave tombstones.
     fn renew(&mut self, context: &Context<'_>) {
         let instant = context.now.saturating_sub(KEPT_FULL);
         self.rows.retain(|row| {

@@ -1,4 +1,4 @@
-//! The uses of evicted keys.
+//! Remembers the uses of evicted keys.
 //!
 //! A client who returns after an eviction continues with the former number of uses, as in TinyLFU (Einziger, Friedman and
 //! Manes, 2017). Fingerprints next to the counters keep made-up keys from inheriting uses.
@@ -20,7 +20,7 @@ impl UseSketch {
             self.0 = vec![[Cell::default(); CELLS]; rows.div_ceil(2)].into();
         }
         let (fingerprint, set) = self.place(hash);
-        // The cell of the key, or the least used cell.
+        // Choose the cell of the key, or the least used cell.
         let cost = |cell: &&mut Cell| (cell.fingerprint != fingerprint, cell.uses);
         let Some(cell) = self.0[set].iter_mut().min_by_key(cost) else {
             return;
@@ -28,7 +28,8 @@ impl UseSketch {
         if cell.uses <= uses || cell.fingerprint == fingerprint {
             *cell = Cell { fingerprint, uses };
         } else {
-            // By an eighth, so that new keys replace a client who was busy long ago, but slowly.
+            // Reduce the uses by an eighth, so that new keys slowly replace a client who was busy
+            // long ago.
             cell.uses -= cell.uses.div_ceil(8);
         }
     }

@@ -35,7 +35,8 @@ pub enum Algorithm {
     SlidingWindow,
     /// The timestamps of all requests in the last period, 16 bytes for each of at most 10,000 units.
     SlidingLog,
-    /// Units in use at the same time; see [`Quota::concurrent`](crate::Quota::concurrent).
+    /// A number of units in use at the same time. See
+    /// [`Quota::concurrent`](crate::Quota::concurrent).
     Concurrent,
 }
 

@@ -1,4 +1,4 @@
-//! Calendar windows of days, weeks, months and years in a time zone.
+//! Calendar windows, which are days, weeks, months and years in a time zone.
 
 #[cfg(feature = "calendar")]
 mod zoned;

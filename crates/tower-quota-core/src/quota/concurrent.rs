@@ -1,4 +1,4 @@
-//! Concurrency limits: quotas of units in use at the same time.
+//! Concurrency limits, which count units in use at the same time.
 
 use core::time::Duration;
 
@@ -22,10 +22,11 @@ impl Quota {
 
     /// Limits the units in use at the same time, such as uploads or connections.
     ///
-    /// A request holds its units until you refund its decision. The layer of `tower-quota` does that at the end of the
-    /// response, and `Limiter::hold` when you drop the guard (feature `tokio`). A hold expires after 60 seconds
-    /// ([`ttl`](Self::ttl)) unless you renew it. The layer renews its holds. If a full store evicts your client, the store
-    /// refuses the client until the holds expire.
+    /// A request holds its units until you refund its decision. The layer of `tower-quota` refunds
+    /// the decision at the end of the response, and `Limiter::hold` when you drop the guard
+    /// (feature `tokio`). A hold expires after 60 seconds ([`ttl`](Self::ttl)) unless you renew it.
+    /// The layer renews its holds. If a full store evicts your client, the store refuses the client
+    /// until the holds expire.
     ///
     /// In a Redis cluster, a request may have concurrency limits on one key only. Otherwise the store can never decide the
     /// request, and the layer answers with 500. Dry runs on another key only report.
@@ -34,7 +35,7 @@ impl Quota {
     /// [`count_refusals`](crate::Charge::count_refusals) has no effect.
     ///
     /// # Errors
-    /// [`ConfigError`] if `units` is 0 or above 10,000.
+    /// Returns [`ConfigError`] if `units` is 0 or above 10,000.
     pub const fn try_concurrent(units: u64) -> Result<Self, ConfigError> {
         Self::counted_by(Algorithm::Concurrent, units, Duration::from_secs(60))
     }
@@ -50,8 +51,8 @@ impl Quota {
     /// Choose a time longer than the pause between two renewals, or than your longest request.
     ///
     /// # Errors
-    /// [`ConfigError`] if the quota is not a concurrency limit, or if the time is not from 1 ms to 366 days or has
-    /// a fraction of a microsecond.
+    /// Returns [`ConfigError`] if the quota is not a concurrency limit, or if the time is not from
+    /// 1 ms to 366 days or has a fraction of a microsecond.
     pub const fn try_ttl(self, ttl: Duration) -> Result<Self, ConfigError> {
         match self.algorithm {
             Algorithm::Concurrent => Self::counted_by(self.algorithm, self.units, ttl),

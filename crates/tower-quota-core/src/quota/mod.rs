@@ -1,4 +1,4 @@
-//! Quotas: units per period, and the algorithm that counts them.
+//! Quotas, which are units per period and the algorithm that counts them.
 
 pub(crate) mod algorithm;
 mod calendar;
@@ -24,10 +24,10 @@ const COMMON_YEAR: u64 = 365 * DAY;
 pub(crate) const YEAR: u64 = 366 * DAY;
 const UNITS_PER_MICRO: u64 = 10;
 pub(crate) const MOST_UNITS: u64 = YEAR * UNITS_PER_MICRO;
-/// The most units of a log.
+/// The maximum number of units of a log.
 pub const LONGEST_LOG: u64 = 10_000;
 
-/// Units per period, counted by one of the [algorithms](Algorithm).
+/// A number of units per period, counted by one of the [algorithms](Algorithm).
 ///
 /// `Quota::per_second(10).burst(20)` admits 10 requests per second on average, and up to 20 at once after a pause.
 /// The burst defaults to the units of one period.
@@ -35,7 +35,7 @@ pub const LONGEST_LOG: u64 = 10_000;
 /// Use [`Quota::new`] and the other plain methods for numbers in your code. They panic on the errors of the `try_`
 /// methods, or do not compile in a `const`. Use the `try_` methods for your configuration.
 ///
-/// You may change a quota while clients are counted; see [`Charge::new`](crate::Charge::new).
+/// You may change a quota while clients are counted. See [`Charge::new`](crate::Charge::new).
 ///
 /// ```
 /// use std::time::Duration;
@@ -61,7 +61,7 @@ pub struct Quota {
     algorithm: Algorithm,
     /// The offset of a fixed window, unless it starts with its first request.
     anchor: Option<u64>,
-    /// Replaces the anchor and the period.
+    /// The calendar, which replaces the anchor and the period.
     calendar: Option<Calendar>,
     units: u64,
     period: u64,
@@ -129,8 +129,9 @@ impl Quota {
     /// Makes a token bucket of `units` per period.
     ///
     /// # Errors
-    /// [`ConfigError`] if `units` is 0 or above 10 million per second, if the period is not from 1 ms to 366 days
-    /// in whole microseconds, or if the rate cannot be counted to within 1 part per million.
+    /// Returns [`ConfigError`] if `units` is 0 or above 10 million per second, if the period is not
+    /// from 1 ms to 366 days in whole microseconds, or if the rate cannot be counted to within 1
+    /// part per million.
     pub const fn try_new(units: u64, period: Duration) -> Result<Self, ConfigError> {
         Self::counted_by(Algorithm::TokenBucket, units, period)
     }
@@ -162,8 +163,8 @@ impl Quota {
     /// Sets the capacity of a bucket, or the length of a [queue](Self::queue).
     ///
     /// # Errors
-    /// [`ConfigError`] if `burst` is 0, fills up within a microsecond or cannot be counted exactly enough, or if
-    /// the algorithm is a window.
+    /// Returns [`ConfigError`] if `burst` is 0, fills up within a microsecond or cannot be counted
+    /// exactly enough, or if the algorithm is a window.
     pub const fn try_burst(mut self, burst: u64) -> Result<Self, ConfigError> {
         if burst == 0 {
             return Err(ConfigError::ZeroBurst);
@@ -176,8 +177,9 @@ impl Quota {
     /// Counts by an algorithm.
     ///
     /// # Errors
-    /// [`ConfigError`] if you set a burst and the algorithm is a window, if a log would exceed 10,000 units, or if
-    /// the algorithm cannot count the numbers to within 1 part per million.
+    /// Returns [`ConfigError`] if you set a burst and the algorithm is a window, if a log would
+    /// exceed 10,000 units, or if the algorithm cannot count the numbers to within 1 part per
+    /// million.
     pub const fn try_algorithm(mut self, algorithm: Algorithm) -> Result<Self, ConfigError> {
         self.algorithm = algorithm;
         self.anchor = Some(0);
@@ -235,8 +237,8 @@ impl Quota {
     /// Shifts a fixed window. For example, an offset of 6 hours starts each day at 06:00 UTC.
     ///
     /// # Errors
-    /// [`ConfigError`] if the quota is not a fixed window, or if the offset is not shorter than the period in whole
-    /// microseconds.
+    /// Returns [`ConfigError`] if the quota is not a fixed window, or if the offset is not shorter
+    /// than the period in whole microseconds.
     pub const fn try_offset(self, offset: Duration) -> Result<Self, ConfigError> {
         if micros(offset) >= self.period || has_fraction(offset) {
             let period = self.period();
@@ -291,7 +293,7 @@ impl Quota {
         self.grain
     }
 
-    /// Returns the grains that a bucket gets back in each microsecond; 0 for a window.
+    /// Returns the grains that a bucket gets back in each microsecond, or 0 for a window.
     pub const fn refill(&self) -> u64 {
         self.refill
     }
@@ -337,7 +339,7 @@ impl Quota {
     }
 
     pub(crate) fn is_in_range(&self) -> bool {
-        // A year of the calendar is longer by the hours that its zone moves.
+        // Allow a day more than a year, because a zone that moves makes a calendar year longer.
         let has_pace = self.refill > 0 || (MILLISECOND..=YEAR + DAY).contains(&self.period);
         self.capacity > 0 && self.grain > 0 && has_pace
     }
@@ -346,7 +348,7 @@ impl Quota {
         let is_same = self.capacity == other.capacity
             && self.grain == other.grain
             && self.refill == other.refill;
-        // Only buckets have a refill. A window is reduced already.
+        // Compare windows as they are. Only buckets, which have a refill, have unreduced forms.
         is_same && (self.refill > 0 || self == other)
     }
 
@@ -403,7 +405,8 @@ impl Quota {
                 capacity,
             });
         };
-        // A full bucket overflows. A bucket that fills up within a microsecond would never reach its rate.
+        // Refuse a bucket that fills up within a microsecond. The overflow would keep it below its
+        // rate.
         if capacity * grain < refill {
             return Err(ConfigError::BurstTooSmall {
                 burst: capacity,
@@ -430,7 +433,7 @@ const fn sound(quota: Result<Quota, ConfigError>) -> Quota {
         )]
         Err(error) => panic!("{}", error.reason()),
     };
-    // A constant cannot drop an error that could own memory.
+    // Forget the value, because a constant cannot drop an error that could own memory.
     core::mem::forget(quota);
     sound
 }

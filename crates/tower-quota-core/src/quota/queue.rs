@@ -20,13 +20,14 @@ impl Quota {
         sound(self.try_queue(places))
     }
 
-    /// Sets the most units that wait for their turn in a leaky bucket.
+    /// Sets the maximum number of units that wait for their turn in a leaky bucket.
     ///
-    /// By default, the queue has room for all requests that accept the wait; see
+    /// By default, the queue has room for all requests that accept the wait. See
     /// [`for_waits_of`](Self::for_waits_of).
     ///
     /// # Errors
-    /// [`ConfigError`] if the quota is not a leaky bucket, or if `places` is invalid as a [burst](Self::try_burst).
+    /// Returns [`ConfigError`] if the quota is not a leaky bucket, or if `places` is invalid as a
+    /// [burst](Self::try_burst).
     pub const fn try_queue(self, places: u64) -> Result<Self, ConfigError> {
         match self.algorithm {
             Algorithm::LeakyBucket => self.try_burst(places),
@@ -53,7 +54,7 @@ impl Quota {
             return self;
         }
         let turns = micros(longest).saturating_mul(self.refill) / self.grain;
-        // The longest queue that is counted in the same grains.
+        // A longer queue would need other grains.
         let most = MOST_GRAINS / self.grain;
         self.capacity = if turns >= most {
             most

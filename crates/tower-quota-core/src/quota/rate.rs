@@ -3,10 +3,11 @@
 //! A unit of a bucket has `grain` grains, and each microsecond gives back `refill` grains. If the exact numbers are
 //! too large, the ratio is the best smaller ratio, which never gives more than the quota.
 
-/// The most grains of a full bucket. `f64` and Lua count the sum of four full buckets exactly.
+/// The maximum number of grains of a full bucket. `f64` and Lua count the sum of four full buckets
+/// exactly.
 pub(crate) const MOST_GRAINS: u64 = 1 << 50;
 
-/// The most grains that a bucket records as used, debts included.
+/// The maximum number of grains that a bucket records as used, debts included.
 pub const MOST_USED: u64 = 2 * MOST_GRAINS;
 
 /// Returns the grains per unit and per microsecond, if they miss the rate by at most 1 part per million.
@@ -32,7 +33,8 @@ pub(super) const fn grains(units: u64, period: u64, capacity: u64) -> Option<(u6
 
 /// Returns the microseconds per step of a sliding window's weight, and no refill.
 pub(super) const fn weight_step(units: u64, period: u64) -> Option<(u64, u64)> {
-    // `units * steps <= MOST_GRAINS`. Units never exceed 10 per microsecond of 366 days, so there is a step.
+    // The step keeps `units * steps <= MOST_GRAINS`. A step exists, because units never exceed 10
+    // per microsecond of 366 days.
     let step = period.div_ceil(MOST_GRAINS / units);
     if step == 1 || period / step >= 1_000_000 {
         Some((step, 0))

@@ -1,4 +1,4 @@
-//! Division of a quota among instances that cannot ask each other.
+//! Divides a quota among instances that cannot ask each other.
 
 use super::rate::gcd;
 use super::{Algorithm, MILLISECOND, MOST_UNITS, Quota, YEAR, sound};
@@ -27,8 +27,8 @@ impl Quota {
     /// full units per 366 days. A window becomes longer if necessary.
     ///
     /// # Errors
-    /// [`ConfigError`] if `instances` is 0, or if a share is less than one unit in 366 days, fills up within a
-    /// microsecond or cannot be counted exactly enough.
+    /// Returns [`ConfigError`] if `instances` is 0, or if a share is less than one unit in 366
+    /// days, fills up within a microsecond or cannot be counted exactly enough.
     pub fn try_divided(self, instances: u32) -> Result<Self, ConfigError> {
         if instances == 0 {
             return Err(ConfigError::ZeroInstances);
@@ -36,10 +36,11 @@ impl Quota {
         self.scaled(1, instances)
     }
 
-    /// Returns this quota with a larger capacity: the same rate for buckets, more units for windows.
+    /// Returns this quota with a larger capacity. Buckets keep their rate, and windows get more
+    /// units.
     ///
     /// # Errors
-    /// [`ConfigError`] if the algorithm cannot count this many units.
+    /// Returns [`ConfigError`] if the algorithm cannot count this many units.
     pub fn try_raised(mut self, units: u64) -> Result<Self, ConfigError> {
         let capacity = self.capacity.saturating_add(units);
         if self.algorithm.is_bucket() {
@@ -84,14 +85,15 @@ impl Quota {
         if share.period != self.period {
             share.calendar = None;
         }
-        // A bucket that has another capacity than its units cannot become a window.
+        // Mark the burst as given if it differs from the units, because such a bucket cannot become
+        // a window.
         share.burst_given |= share.capacity != share.units;
         share.in_integers()
     }
 }
 
 fn part(units: u64, parts: u32, of: u32) -> u64 {
-    // No quota has more than 2^50.
+    // The product cannot overflow, because no quota has more than 2^50 units.
     units * u64::from(parts) / u64::from(of)
 }
 
@@ -101,7 +103,7 @@ fn bucket_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
     if let Some(period) = within_year(period, parts) {
         return Some((units, period));
     }
-    // The shortest period with this rate, if a quota can have such a period.
+    // Use the shortest period with this rate, if a quota can have such a period.
     let common = gcd(units, period);
     let shortest = within_year(period / common, parts);
     if let Some(shortest) = shortest.filter(|shortest| *shortest >= MILLISECOND) {

@@ -1,4 +1,4 @@
-//! Calls in flight.
+//! Tracks calls in flight.
 
 use core::sync::atomic::Ordering;
 use std::collections::BTreeMap;

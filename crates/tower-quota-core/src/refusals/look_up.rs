@@ -1,4 +1,4 @@
-//! The records of a request's keys.
+//! Finds the records of a request's keys.
 
 use smallvec::SmallVec;
 
@@ -35,7 +35,7 @@ impl LookUp<'_> {
         let mut copies: SmallVec<[Entry; 2]> = SmallVec::new();
         for key in &self.keys {
             let known = key.known.as_ref().filter(|known| known.age < max_age);
-            // The clock of the store is not ahead of the latest instant.
+            // The latest of these instants is a bound for the store's clock.
             now = now.max(known.map(|known| known.store_now));
             copies.push(known.map(|known| known.entry.clone()).unwrap_or_default());
         }
@@ -47,7 +47,7 @@ impl LookUp<'_> {
         };
         let decision = decide(Operation::Check, self.charges, now?, &mut copies, key_of);
         let mut statuses = decision.statuses().iter().zip(self.charges);
-        // Other processes may release a hold at any time.
+        // Leave holds to the store, because other processes may release a hold at any time.
         let is_refused = statuses.any(|(status, charge)| {
             status.outcome.is_refusal() && !charge.is_shadow() && !charge.is_hold()
         });
@@ -59,7 +59,7 @@ impl LookUp<'_> {
         let mut renewed_at = max_age - max_age / 8;
         if self.charges.iter().any(is_counted) {
             renewed_at = COUNTED_AGE;
-            // The count needs a record of each key.
+            // A refusal can only be counted here with a record of each key.
             if self.keys.iter().any(|key| key.known.is_none()) {
                 return true;
             }

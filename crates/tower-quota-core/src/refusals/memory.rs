@@ -1,4 +1,4 @@
-//! The table of the records.
+//! Keeps the records in a table.
 
 use core::sync::atomic::AtomicU64;
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ pub(super) struct Memory {
 #[derive(Default)]
 pub(super) struct Shard {
     pub(super) records: HashMap<u128, Record>,
-    /// Changes when the store may admit more than a record says.
+    /// A number that changes when the store may admit more than a record says.
     pub(super) epoch: u64,
     pub(super) stats: RefusalStats,
 }
@@ -159,7 +159,7 @@ impl Memory {
                 let take = |record: &mut Record| record.uncounted.remove(&charge.name().id());
                 let count = self.change(key.digest, take).flatten().unwrap_or(0);
                 if count > 0 {
-                    // The store ignores a charge without counted refusals.
+                    // The store ignores this charge if the limit does not count refusals.
                     let cost = charge.units().saturating_mul(count);
                     taken.insert(0, charge.without_penalty().cost(cost));
                 }

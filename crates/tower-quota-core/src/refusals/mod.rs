@@ -199,7 +199,8 @@ impl<S: Store> RefusalCache<S> {
         let memory = &self.memory;
         let look_up = memory.look_up(charges);
         let uncounted = memory.take_uncounted(&look_up);
-        // If the copies admit the request, the client has waited as promised. Earlier refusals no longer count.
+        // If the copies admit the request, the client has waited as promised, and earlier refusals
+        // no longer count.
         let known_refusal = look_up.refusal(u64::MAX);
         let counts = !uncounted.is_empty() && known_refusal.is_some();
         let call = CheckInFlight::begin(memory, look_up, known_refusal.is_none());
@@ -207,7 +208,7 @@ impl<S: Store> RefusalCache<S> {
         let answer = self.store.check(charges);
         let answer = async move {
             let answer = match counted {
-                // Sent together, so that the request waits for one round trip.
+                // Send both calls together, so that the request waits for one round trip.
                 Some(counted) => join(counted, answer).await.1,
                 None => answer.await,
             };
@@ -239,7 +240,7 @@ impl<S: Store> Store for RefusalCache<S> {
         }
         let gives_back = match operation {
             Operation::Charge | Operation::Reset => true,
-            // Holds refuse in the store only.
+            // Refunds of holds change no record, because only the store refuses by holds.
             Operation::Refund { .. } => !charges.iter().all(Charge::is_hold),
             _ => false,
         };

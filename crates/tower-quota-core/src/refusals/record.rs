@@ -1,4 +1,4 @@
-//! The record of a key.
+//! Records the last refusal of a key.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use crate::time::{Timestamp, micros};
 
 /// The age of the oldest usable record in an outage, in microseconds.
 const OUTAGE_AGE: u64 = 3_600_000_000;
-/// The most calls in flight that charge a copy. With more calls, the limit is not exhausted.
+/// The maximum number of calls in flight that charge a copy. A client with more calls is far from
+/// the limit.
 const MOST_CALLS: usize = 16;
 
 pub(super) struct Record {
@@ -28,7 +29,7 @@ pub(super) struct Record {
 pub(super) struct KeyCall {
     pub(super) number: u64,
     pub(super) sent: u64,
-    /// Empty if the copies refuse the call.
+    /// The charges, or none if the copies refuse the call.
     pub(super) charges: Vec<OwnedCharge>,
 }
 
@@ -65,7 +66,7 @@ impl Record {
                 charge.cost(charge.units().min(1))
             });
             let units: SmallVec<[Charge<'_>; 4]> = units.collect();
-            // A refusal may leave strikes in a copy.
+            // Decide on another copy, because a refusal may leave strikes.
             let mut copy = ahead.clone();
             let now = self.store_at(call.sent);
             if copy.decide(Operation::Check, &units, now).is_allowed() {
@@ -113,7 +114,7 @@ impl Record {
         taken: impl Iterator<Item = u64>,
     ) -> bool {
         if (at, call.number) < self.since {
-            // The entry includes the call.
+            // The call is older than the entry, which includes its charges.
             return true;
         }
         let charges = call.charges.iter().zip(taken);

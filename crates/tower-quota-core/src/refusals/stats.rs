@@ -4,10 +4,10 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RefusalStats {
-    /// Requests that the cache has refused.
+    /// The number of requests that the cache has refused.
     pub answered: u64,
-    /// Entries that the cache has remembered. Each renewal counts again.
+    /// The number of entries that the cache has remembered. Each renewal counts again.
     pub remembered: u64,
-    /// Entries that a full cache has dropped while the limits were in use.
+    /// The number of entries that a full cache has dropped while the limits were in use.
     pub evicted: u64,
 }

@@ -21,7 +21,7 @@ struct Meeting {
     now: AtomicU64,
     busy: AtomicUsize,
     collisions: Arc<AtomicUsize>,
-    /// Only one, because two could wait for each other.
+    /// Whether a thread has been held up. Only one may be, because two could wait for each other.
     was_held_up: AtomicBool,
 }
 
@@ -64,7 +64,8 @@ impl Clock for Crowd {
     fn now(&self) -> Timestamp {
         let now = Timestamp::from_micros(self.0.now.load(Ordering::SeqCst));
         let collisions = || self.0.collisions.load(Ordering::SeqCst);
-        // Counted before others go on: they may collide with this thread at once.
+        // Read the count before other threads go on, because they may collide with this thread at
+        // once.
         let before = collisions();
         if HOLDS_UP.take() && !self.0.was_held_up.swap(true, Ordering::SeqCst) {
             while collisions() == before && self.0.busy.load(Ordering::SeqCst) > 1 {

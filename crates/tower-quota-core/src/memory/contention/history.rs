@@ -1,4 +1,4 @@
-//! Histories of calls, and whether the model explains them in any order.
+//! Records histories of calls, and asks whether the model explains them in any order.
 //!
 //! The search is by Wing and Gong ("Testing and verifying concurrent objects", 1993).
 
@@ -111,7 +111,7 @@ pub(super) fn explain(calls: &[Call], before: &[Entries]) -> Vec<Entries> {
 
 struct Search<'a> {
     calls: &'a [Call],
-    /// The calls in the order so far, a bit each, and the entries after them.
+    /// The tried prefixes of orders, with a bit for each call, and the entries after them.
     tried: Vec<(u32, Entries)>,
     after: Vec<Entries>,
 }
@@ -132,7 +132,7 @@ impl Search<'_> {
                 .filter(open)
                 .all(|other| self.calls[other].ended > call.begun);
             let mut entries = entries.clone();
-            // The store says which instant it took.
+            // The model decides at the instant that the store reports.
             if comes_first && call.request.decide(&mut entries, call.decision.at()) == call.decision
             {
                 self.go_on(done | 1 << next, &entries);

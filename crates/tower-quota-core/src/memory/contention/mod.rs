@@ -1,6 +1,8 @@
-//! Threads that collide in one store: some order of their requests, one after the other, explains all decisions.
+//! Tests that threads which collide in a store get the decisions of some sequential order of their
+//! requests.
 //!
-//! `races` lets real threads run into each other. `history` asks the model whether their decisions can be right.
+//! `races` runs real threads on one store. `history` asks the model whether their decisions can be
+//! right.
 
 mod crowd;
 mod history;

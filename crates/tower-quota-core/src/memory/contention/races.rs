@@ -1,4 +1,4 @@
-//! Threads that collide in one store.
+//! Runs threads that collide in one store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -13,7 +13,7 @@ use crate::sync::collisions;
 use crate::time::Timestamp;
 
 const HISTORIES: u64 = if cfg!(miri) { 4 } else { 3_000 };
-/// Histories of one store, each beginning where the last one has ended.
+/// The number of histories of a store. Each begins with the entries at the end of the last one.
 const LINKED: u64 = if cfg!(miri) { 2 } else { 10 };
 const REQUESTS: usize = 3;
 const NOW: Timestamp = Timestamp::from_micros(1_763_683_200_000_000);
@@ -132,7 +132,7 @@ fn history(store: &MemoryStore, crowd: &Crowd, threads: usize, random: &mut Rand
     calls
 }
 
-/// Limits of each key. The last two fit into no row.
+/// The limits of each key. Rows cannot hold the last two.
 const LIMITS: [(&str, Quota); 6] = [
     ("minute", Quota::per_minute(6)),
     ("hour", Quota::per_hour(9)),
@@ -145,7 +145,7 @@ const LIMITS: [(&str, Quota); 6] = [
     ("log", Quota::per_minute(4).sliding_log()),
 ];
 
-/// Numbers that look random, by splitmix64 (Steele, Lea and Flood, 2014).
+/// A random number generator, splitmix64 (Steele, Lea and Flood, 2014).
 struct Random(u64);
 
 impl Random {

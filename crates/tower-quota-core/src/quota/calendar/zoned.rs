@@ -13,15 +13,17 @@ use crate::quota::{Algorithm, COMMON_YEAR, DAY, MONTH, Quota, WEEK};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::quota) struct Calendar(&'static TimeZone);
 
-/// A program has a handful of zones. They are never freed, so that quotas are `Copy`.
+/// The zones of the program. A program has few zones, and never frees them, so that quotas are
+/// `Copy`.
 static ZONES: Mutex<Vec<&'static TimeZone>> = Mutex::new(Vec::new());
 
 impl Quota {
     /// Counts by the days, weeks (from Monday), months or years of a zone such as `"Europe/Berlin"`.
     ///
-    /// The quota becomes a fixed window. The store picks the window by its own time. Header fields announce the
-    /// nominal [`window`](Self::window), such as 30 days. The rules come from the time zone database of your
-    /// machine, or from a copy in this crate. After the year 9998, windows have their nominal length.
+    /// The quota becomes a fixed window. The store selects the window by its own time. Header
+    /// fields announce the nominal [`window`](Self::window), such as 30 days. The rules come from
+    /// the time zone database of your machine, or from a copy in this crate. After the year 9998,
+    /// windows have their nominal length.
     ///
     /// ```
     /// use tower_quota_core::{Algorithm, ConfigError, Quota};
@@ -35,8 +37,9 @@ impl Quota {
     /// ```
     ///
     /// # Errors
-    /// [`ConfigError`] if the zone is unknown, if the period is not a day, 7 days, 30 days or 365 days, or if the
-    /// quota has a burst, an offset, or an algorithm other than the default and the fixed window.
+    /// Returns [`ConfigError`] if the zone is unknown, if the period is not a day, 7 days, 30 days
+    /// or 365 days, or if the quota has a burst, an offset, or an algorithm other than the default
+    /// and the fixed window.
     pub fn calendar(mut self, zone: &str) -> Result<Self, ConfigError> {
         if !matches!(self.period, DAY | WEEK | MONTH | COMMON_YEAR) {
             return Err(ConfigError::NotACalendarPeriod(self.period()));
@@ -73,7 +76,8 @@ impl Calendar {
     pub(super) fn window_at(self, nominal: u64, now: u64) -> Option<(u64, u64)> {
         let now = Timestamp::from_microsecond(i64::try_from(now).ok()?).ok()?;
         let mut day = self.0.to_datetime(now).date();
-        // If clocks go back over midnight, they show the day before again, although the next day has begun.
+        // When clocks go back over midnight, the date goes back too, although the next day has
+        // begun.
         let tomorrow = day.tomorrow().ok()?;
         if self.start_of(tomorrow)? <= now.as_microsecond() {
             day = tomorrow;
@@ -95,7 +99,7 @@ impl Calendar {
         Some((u64::try_from(period).ok()?, offset.cast_unsigned()))
     }
 
-    /// If clocks skip midnight, the day starts after the gap.
+    /// Returns the start of a day. If clocks skip midnight, the day starts after the gap.
     fn start_of(self, day: Date) -> Option<i64> {
         let start = day.to_zoned(self.0.clone()).ok()?;
         Some(start.timestamp().as_microsecond())
@@ -104,6 +108,7 @@ impl Calendar {
 
 impl Hash for Calendar {
     fn hash<H: Hasher>(&self, _: &mut H) {
-        // Zones cannot be hashed. Two quotas seldom differ only in their zone.
+        // Leave the zone out, because `TimeZone` is not `Hash`. Two quotas seldom differ only in
+        // their zone.
     }
 }
