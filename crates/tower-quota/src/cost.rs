@@ -35,21 +35,22 @@ use crate::valid::valid_header;
 
 /// Charges the number in a request header.
 ///
-/// Costs `default` if the header is absent, conflicting, or not a non-negative integer. Saturates at 64 bits.
+/// The cost is `default` if the header is absent, conflicting, or not a non-negative integer, and
+/// saturates at 64 bits.
 ///
 /// Use a header that a trusted proxy sets or removes.
 ///
 /// # Panics
-/// If `name` is invalid.
+/// Panics if `name` is invalid.
 #[track_caller]
 pub fn header(name: &str, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + use<> {
     header_named(valid_header(name), default)
 }
 
-/// The fallible [`header`].
+/// Works like [`header`], but never panics.
 ///
 /// # Errors
-/// If `name` is invalid.
+/// Returns an error if `name` is invalid.
 pub fn try_header(
     name: &str,
     default: u64,
@@ -66,7 +67,8 @@ fn header_named(name: HeaderName, default: u64) -> impl Fn(&RequestHead<'_>) -> 
 
 /// Charges `Content-Length` in units of `bytes_per_unit` bytes (0 counts as 1).
 ///
-/// Rounds up to at least 1. If the length is unknown, costs `default`, so pass the cost of your longest body.
+/// The cost is rounded up, to at least 1. For an unknown length the cost is `default`, so pass the
+/// cost of your longest body.
 pub fn body_size(
     bytes_per_unit: u64,
     default: u64,
@@ -81,7 +83,7 @@ pub fn body_size(
     }
 }
 
-/// All lines must agree.
+/// Returns the number in a header, if all lines with this name agree.
 pub(crate) fn number_in(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
     let mut lines = headers.get_all(name).iter();
     let first = lines.next()?;

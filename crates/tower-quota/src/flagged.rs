@@ -3,8 +3,9 @@ use tower_quota_core::Name;
 
 /// The limits that flag a request over the quota. See [`Over::Flag`](crate::Over::Flag).
 ///
-/// The layer puts the value into the extensions of a flagged request. With the feature `axum`, you can use an
-/// extractor, empty for other requests. Nested layers share the value.
+/// The layer puts the value into the extensions of a flagged request. With the feature `axum`, you
+/// can use `Flagged` as an extractor, which is empty for other requests. Nested layers share the
+/// value.
 ///
 /// ```
 /// use tower_quota::Flagged;

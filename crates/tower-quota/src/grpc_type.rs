@@ -3,13 +3,14 @@ use http::header::{CONTENT_TYPE, HeaderName};
 
 pub(crate) const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 
-/// From a fixed list, so that no client text is echoed.
+/// The content type of a gRPC call. It comes from a fixed list, so that no response echoes a
+/// client's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GrpcContentType(pub(crate) &'static str);
 
 const WEB: &str = "application/grpc-web";
 
-/// Longer types come before their prefixes.
+/// The recognised types. Longer types come before their prefixes.
 const CONTENT_TYPES: [&str; 7] = [
     "application/grpc-web-text+proto",
     "application/grpc-web-text",

@@ -101,7 +101,8 @@ impl<'a> RequestHead<'a> {
     /// Returns whether a router only removed a prefix.
     fn is_nested(&self) -> bool {
         let prefix = self.original_path().strip_suffix(self.uri.path());
-        // Layers that merge slashes turn `//login` into `/login`. Routers leave a slash only at the start of the rest.
+        // A layer that merges slashes turns `//login` into `/login`, which looks like a removed
+        // prefix. A router leaves a slash only at the start of the rest.
         prefix.is_some_and(|prefix| !prefix.ends_with('/'))
     }
 

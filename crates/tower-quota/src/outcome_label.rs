@@ -14,9 +14,9 @@ pub(crate) enum OutcomeLabel {
     Limited,
     Never,
     Degraded,
-    /// Only for shadow limits.
+    /// A shadow limit would refuse the request.
     Shadowed,
-    /// Only for limits of a request that another limit refuses.
+    /// The limit would admit a request that another limit refuses.
     WouldAllow,
     // Only for requests.
     Skipped,

@@ -43,7 +43,7 @@ impl Protocol {
     }
 }
 
-/// tonic-web adds `te: trailers` when translating gRPC-Web.
+/// Returns the type of a gRPC call. tonic-web adds `te: trailers` when it translates gRPC-Web.
 pub(crate) fn called(head: RequestHead<'_>) -> Option<GrpcContentType> {
     let known = GrpcContentType::of(head.headers()).filter(|_| head.method() == Method::POST)?;
     let is_translated = || head.headers().get(TE).is_some_and(|te| te == "trailers");
@@ -52,7 +52,7 @@ pub(crate) fn called(head: RequestHead<'_>) -> Option<GrpcContentType> {
 
 #[cfg(feature = "tonic")]
 fn is_from_tonic(extensions: &Extensions) -> bool {
-    // Over TLS, tonic also attaches TCP addresses.
+    // tonic attaches TCP addresses over TLS too, so this covers both.
     let is_from_tcp = || {
         extensions
             .get::<tonic::transport::server::TcpConnectInfo>()

@@ -20,7 +20,7 @@ pub(crate) enum StoreCallError<E> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreTimeout(Duration);
 
-/// Without a tokio runtime, the call has no timeout.
+/// Bounds a call by the timeout. Without a tokio runtime, the call has no timeout.
 pub(crate) async fn within<T, E>(
     timeout: Duration,
     call: impl Future<Output = Result<T, E>>,

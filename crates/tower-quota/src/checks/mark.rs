@@ -1,7 +1,7 @@
 use http::{Extensions, Request};
 use tower_quota_core::Name;
 
-/// The limits that counted a request, with store and scope, for inner layers.
+/// Tells inner layers which limits counted the request, with store and scope.
 ///
 /// A mark costs an allocation, so only a watching layer attaches marks.
 #[derive(Clone, Default)]

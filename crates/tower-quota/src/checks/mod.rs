@@ -3,7 +3,8 @@
 //! Heads of the first requests carry a [`Watch`], so keys and conditions report mistakes without running twice.
 //! [`Checks`] logs proved mistakes. A [`Mark`] tells inner layers the counted limits.
 //!
-//! Warnings must be right, so proof takes many requests. Warnings never contain addresses or keys.
+//! A wrong warning would cost trust, so most checks wait for many requests. Warnings never contain
+//! addresses or keys.
 
 mod check;
 mod mark;
@@ -85,7 +86,7 @@ impl Checks {
             "{}. This is logged once; `RateLimitLayer::without_check(Check::{check:?})` turns it off.",
             text()
         );
-        // A new policy is watched again.
+        // A new policy is watched again, and may find a mistake that is already in the log.
         if found.warnings().any(|(_, known)| known == text) {
             return;
         }
@@ -96,7 +97,7 @@ impl Checks {
     }
 
     fn found(&self) -> MutexGuard<'_, ChecksReport> {
-        // Changes are single steps, so a poisoned report is valid.
+        // Each change is a single step, so the report is valid even if a thread panicked.
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

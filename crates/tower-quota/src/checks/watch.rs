@@ -8,15 +8,15 @@ use crate::key::{Mistake, forwarding_header};
 use crate::policy::Ask;
 use crate::response::Reason;
 
-/// The watch ends here, unless a proof is incomplete.
+/// The number of requests after which the watch ends, unless a check needs more of them.
 const WATCHED_REQUESTS: u64 = 1_000;
 
 const MAX_WATCHED_REQUESTS: u64 = 10_000;
 
-/// The number of paths of a proxy's health checks.
+/// The largest number of paths that a proxy uses for health checks.
 const HEALTH_CHECKS: usize = 3;
 
-/// Later requests pay for one load and a branch.
+/// Examines the first requests. Later requests only pay for one load and a branch.
 pub(crate) struct Watch {
     is_open: AtomicBool,
     checks: Arc<Checks>,
@@ -27,11 +27,11 @@ pub(crate) struct Watch {
 #[derive(Default)]
 struct Seen {
     requests: u64,
-    /// Subjects with counts, or `None` after a disproof.
+    /// The requests that show a mistake, by subject, or `None` if a request showed the opposite.
     suspects: HashMap<Check, HashMap<String, Option<u64>>>,
-    /// A header that trusted proxies omit.
+    /// The header that trusted proxies did not send.
     unsent_header: Option<String>,
-    /// Paths without the header.
+    /// The paths of requests without the header.
     paths: Vec<String>,
 }
 
@@ -147,7 +147,7 @@ impl Seen {
         suspects.entry(subject.to_owned()).or_insert(Some(0))
     }
 
-    /// Health checks use few paths.
+    /// Returns whether the request may be a health check, because few paths were seen so far.
     fn may_be_health_check(&mut self, header: &str, path: &str) -> bool {
         self.unsent_header = Some(header.to_owned());
         if self.paths.len() <= HEALTH_CHECKS && !self.paths.iter().any(|known| known == path) {

@@ -10,10 +10,10 @@ const MAX_BLOCKS: usize = 100_000;
 
 type Ends = HashMap<Name, HashMap<Key<'static>, Instant>>;
 
-/// Changes copy the map, so requests read without a lock.
+/// The blocked clients. A change copies the map, so requests read it without a lock.
 #[derive(Default)]
 pub(crate) struct Blocks {
-    /// A load of the map costs each request a tenth of its time.
+    /// Whether the map has entries. Loading the map would cost each request a tenth of its time.
     any: AtomicBool,
     ends: ArcSwap<Ends>,
 }

@@ -1,4 +1,4 @@
-//! Blocked clients, and the clients with the most requests.
+//! Keeps the blocked clients, and the clients with the most requests.
 
 mod blocks;
 #[cfg(feature = "top")]

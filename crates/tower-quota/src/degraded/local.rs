@@ -6,7 +6,7 @@ use tower_quota_core::{Charge, Decision, LimitStatus, MemoryStore, Operation, St
 
 /// The time without local decisions before a reset of the counters, in microseconds.
 ///
-/// Long, so that a store that answers now and then does not release limited clients.
+/// The time is long, so that a store that answers now and then does not release limited clients.
 const RECOVERY_GRACE_MICROS: u64 = 3_600_000_000;
 
 const NEVER: u64 = 0;
@@ -64,7 +64,8 @@ impl LocalCounters {
 
     pub(crate) fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
         let Ok(decision) = self.store.apply(operation, charges).into_inner();
-        // After the count, because a recovery in between would keep the count.
+        // Set the time after the count. The reverse order would let a recovery in between keep the
+        // count.
         self.counted_at
             .store(decision.at().as_micros().max(1), Ordering::Release);
         decision
@@ -84,7 +85,7 @@ impl LocalCounters {
         if self.store.now().as_micros() < counted_at.saturating_add(RECOVERY_GRACE_MICROS) {
             return;
         }
-        // Only one thread discards, and only without a count in between.
+        // The exchange fails if another thread has counted or discarded meanwhile.
         if self
             .counted_at
             .compare_exchange(counted_at, NEVER, Ordering::Acquire, Ordering::Relaxed)

@@ -6,11 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use tower_quota_core::Timestamp;
 
 const REPEAT: Duration = Duration::from_secs(60);
-/// The time between two comparisons of the error's text, because a breaker changes the text.
+/// The time between two looks at the error's text. A failing store and an open breaker give
+/// different texts.
 const LOOK: Duration = Duration::from_secs(1);
-/// More texts in a minute, for example with port numbers, are not logged.
+/// The maximum number of logged texts per minute. Texts with port numbers, for example, never
+/// repeat.
 const MOST_TEXTS: usize = 8;
-/// The time without failures before a recovery, because an overloaded store fails only some calls.
+/// The time without failures before the log reports a recovery, because an overloaded store fails
+/// only some calls.
 const CALM: Duration = Duration::from_secs(5);
 
 /// Logs a warning at the first failure of the store, a warning per minute with counts, and the recovery.

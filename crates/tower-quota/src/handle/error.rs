@@ -31,7 +31,7 @@ pub enum HandleError<E> {
     Store(E),
     /// The store exceeded the [timeout](crate::RateLimitLayer::store_timeout).
     TimedOut(StoreTimeout),
-    /// The store answered without a status, by a bug.
+    /// The store has a bug, and answered without a status.
     NoStatus,
 }
 

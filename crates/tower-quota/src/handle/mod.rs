@@ -114,8 +114,8 @@ impl<S: Store> RateLimitHandle<S> {
     /// Checks that a limit can count a client by another quota. Returns the scope of the limit's keys.
     ///
     /// # Errors
-    /// [`HandleError::InvalidQuota`] if a policy would reject the limit with the quota, or if the quota turns a concurrency
-    /// limit into another kind of limit.
+    /// Returns [`HandleError::InvalidQuota`] if a policy would reject the limit with the quota, or
+    /// if the quota turns a concurrency limit into another kind of limit.
     pub fn check_quota(&self, limit: &str, quota: Quota) -> Result<Name, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let limit = named(&rules.plan, limit)?;
@@ -223,7 +223,7 @@ impl<S: Store> RateLimitHandle<S> {
         .await
     }
 
-    /// Counts a bucket by a capacity of so many more units, and keeps these units from the client.
+    /// Raises the capacity of a client's bucket by this many units, and withholds the added units.
     ///
     /// A [grant](Self::grant) under the higher quota then gives the units once. A full bucket has no counter, and would
     /// begin with the units.
@@ -253,7 +253,8 @@ impl<S: Store> RateLimitHandle<S> {
     /// than 64 keys for a limit are refused.
     ///
     /// # Errors
-    /// 100,000 blocks exist, or the key is the empty key of conflicting values.
+    /// Returns [`HandleError`] if 100,000 blocks exist, or if the key is the empty key of
+    /// conflicting values.
     pub fn block<'k>(
         &self,
         limit: &str,
@@ -327,8 +328,8 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Publishes the [metrics](crate::metrics) of this layer and its clones to the recorder.
     ///
-    /// Call it before each scrape, once for each layer. `layer` labels the gauges. A call takes about a microsecond for
-    /// each changed series.
+    /// Call this method before each scrape, once for each layer. `layer` labels the gauges. A call
+    /// takes about a microsecond for each changed series.
     #[cfg(feature = "metrics")]
     pub fn publish_metrics(&self, layer: impl Into<Name>) {
         let layer = layer.into();
@@ -395,7 +396,7 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.queue.waiting()
     }
 
-    /// Refuses queued requests and requests that would queue. Call it at shutdown.
+    /// Refuses queued requests and requests that would queue. Call this method at shutdown.
     ///
     /// The layer refunds the turns, and answers as for a full queue.
     pub fn close_queue(&self) {

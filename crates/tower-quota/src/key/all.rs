@@ -6,7 +6,8 @@ use super::parts::{IntoExtractors, Parts, joined_scope};
 use super::values::is_conflict;
 use crate::head::RequestHead;
 
-/// Requests with more keys for one extractor are blocked.
+/// The maximum number of keys that one extractor may find in a request. Requests with more keys are
+/// blocked.
 #[doc(hidden)]
 pub const MAX_SENT_KEYS: usize = 64;
 
@@ -104,7 +105,7 @@ impl KeyExtractor for All {
         Some(self.key_of(&keys))
     }
 
-    /// Visits at most one combination above the maximum.
+    /// Visits the combinations of keys, at most one above the maximum.
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         let mut combinations = vec![Vec::new()];
         for part in &self.parts {

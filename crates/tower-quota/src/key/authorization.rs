@@ -6,7 +6,7 @@ use http::header::AUTHORIZATION;
 use super::header::{SentValue, lines};
 use crate::head::RequestHead;
 
-/// One value has one key, whatever base64 variant your application accepts.
+/// Decodes every base64 variant that your application may accept, so that one value has one key.
 pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()

@@ -8,7 +8,7 @@ use tower_quota_core::{Key, Name};
 use super::extractor::KeyExtractor;
 use crate::head::RequestHead;
 
-/// Distinguishes a closure named `everyone`.
+/// Begins the scopes of closures, so that a closure named `everyone` differs from [`everyone`].
 pub(crate) const CLOSURE_MARK: &str = "fn ";
 pub(crate) const EXTENSION_MARK: &str = "extension ";
 
@@ -129,7 +129,7 @@ impl fmt::Debug for ClosureKey {
     }
 }
 
-/// Numbers closures with captures.
+/// Returns the type of a closure, and a new number if the closure has captures.
 fn identity_of<F: 'static>(closure: &F) -> (TypeId, u64) {
     static CLOSURES: AtomicU64 = AtomicU64::new(1);
     let number = if size_of_val(closure) == 0 {

@@ -63,7 +63,7 @@ impl KeyExtractor for FirstOf {
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         let mut keys = self.parts.iter().filter_map(|part| part.parse(text));
         let first = keys.next()?;
-        // Every other part would also accept an address.
+        // Extractors of text accept every address, so ask the extractors of addresses first.
         if first.to_address().is_some() {
             return Some(first);
         }

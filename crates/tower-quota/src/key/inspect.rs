@@ -16,7 +16,7 @@ use super::mistake::Mistake;
 use super::named::NamedKey;
 use crate::head::RequestHead;
 
-/// Differs between extractors with one scope but different keys.
+/// Returns a number that differs between extractors with one scope but different keys.
 pub(crate) fn identity(extractor: &dyn KeyExtractor) -> u64 {
     let any: &dyn Any = extractor;
     if let Some(inner) = pointee(any) {

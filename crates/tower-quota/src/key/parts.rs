@@ -4,7 +4,7 @@ use super::extractor::KeyExtractor;
 
 pub(super) type Parts = Vec<Box<dyn KeyExtractor>>;
 
-/// Parentheses keep nested combinations distinct.
+/// Joins the scopes of the parts. Parentheses keep nested combinations distinct.
 pub(super) fn joined_scope(parts: &Parts, separator: &str) -> Name {
     let scopes: Vec<&str> = parts.iter().map(|part| part.scope().as_str()).collect();
     Name::from(format!("({})", scopes.join(separator)))

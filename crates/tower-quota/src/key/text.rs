@@ -10,7 +10,7 @@ use super::values::{
 use super::values::{path_parameter, route};
 
 impl ValueKey {
-    /// An extractor text for each function.
+    /// An example of a text for each extractor.
     pub const EXAMPLES: [&str; 14] = [
         "header x-api-key",
         "bearer",

@@ -36,7 +36,7 @@ pub struct ValueKey {
 }
 
 impl ValueKey {
-    /// The text is a word, and the argument of the word if any.
+    /// Makes an extractor from its text, a word with an argument or without.
     fn new(text: impl AsRef<str>, place: Place) -> Self {
         // Stored counters depend on the scope, so never change the text.
         let text = text.as_ref().trim_end().to_owned();
@@ -154,17 +154,17 @@ impl Place {
 /// Different values [conflict](super). Limit by address too, because clients can make up values.
 ///
 /// # Panics
-/// If `name` is invalid.
+/// Panics if `name` is invalid.
 #[track_caller]
 #[doc(alias = "api key")]
 pub fn header(name: &str) -> ValueKey {
     header_key(valid_header(name))
 }
 
-/// The fallible [`header`].
+/// Works like [`header`], but never panics.
 ///
 /// # Errors
-/// If `name` is invalid.
+/// Returns an error if `name` is invalid.
 pub fn try_header(name: &str) -> Result<ValueKey, InvalidHeaderName> {
     Ok(header_key(HeaderName::from_bytes(name.as_bytes())?))
 }
@@ -192,8 +192,8 @@ pub fn bearer() -> ValueKey {
 
 /// Counts by the user in `Authorization: Basic`, ignoring the password (RFC 7617).
 ///
-/// Protects accounts from password guessing. Limit by address too, because other clients can use up the quota.
-/// Unreadable or empty names are missing keys.
+/// Use this key to protect accounts from password guessing. Limit by address too, because other
+/// clients can use up the quota of an account. Unreadable or empty names are missing keys.
 #[doc(alias = "login")]
 pub fn basic_user() -> ValueKey {
     ValueKey::new("basic_user", Place::BasicUser)
@@ -260,16 +260,16 @@ pub fn grpc_method() -> ValueKey {
 /// If `name` ends in `-bin`, values are split at commas and decoded from base64.
 ///
 /// # Panics
-/// If `name` is invalid.
+/// Panics if `name` is invalid.
 #[track_caller]
 pub fn metadata(name: &str) -> ValueKey {
     metadata_key(valid_header(name))
 }
 
-/// The fallible [`metadata`].
+/// Works like [`metadata`], but never panics.
 ///
 /// # Errors
-/// If `name` is invalid.
+/// Returns an error if `name` is invalid.
 pub fn try_metadata(name: &str) -> Result<ValueKey, InvalidHeaderName> {
     Ok(metadata_key(HeaderName::from_bytes(name.as_bytes())?))
 }

@@ -7,7 +7,7 @@ use crate::settle::{ChargeRecord, Meter, Reservation};
 /// An admitted request. Dropping the value before `forward` refunds the charges.
 #[derive(Default)]
 pub(super) struct Admission {
-    /// Boxed, because the future of every request reserves the space.
+    /// The record is boxed, because the future of every request reserves the space.
     record: Option<Box<ChargeRecord>>,
     context: Option<Box<RequestContext>>,
 }
@@ -36,7 +36,7 @@ impl Admission {
         }
     }
 
-    /// Attaches values for the handler, whose end now decides the charges.
+    /// Hands the charges over to the handler. The charges settle when the response ends.
     pub(super) fn forward<B>(mut self, request: &mut Request<B>) -> Finish {
         let mut context = self.context.take();
         let Some(record) = self.record.take() else {

@@ -31,7 +31,7 @@ pin_project! {
             #[pin]
             body: RefusalBody,
         },
-        // The quota ended within the body.
+        // The body was cut off, because the units ended within the body.
         Cut { trailers: Option<HeaderMap> },
     }
 }

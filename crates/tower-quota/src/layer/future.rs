@@ -22,7 +22,7 @@ pin_project! {
     /// the refunds at other times.
     ///
     /// # Panics
-    /// When you poll a completed future, or when waits and look-ups lack a tokio runtime with a timer.
+    /// Panics when you poll a completed future, or when waits and look-ups lack a tokio runtime with a timer.
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<F, E> {
         #[pin]
@@ -33,7 +33,7 @@ pin_project! {
 pin_project! {
     #[project = StateProjection]
     pub(super) enum State<F, E> {
-        // Boxed, because every future reserves the space, and few requests wait.
+        // The wait is boxed, because every future reserves the space, and few requests wait.
         Waiting {
             next: Pin<Box<dyn Future<Output = Result<State<F, E>, E>> + Send>>,
         },

@@ -299,7 +299,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// ```
     ///
     /// # Panics
-    /// When two styles write the same field.
+    /// Panics when two styles write the same field.
     #[track_caller]
     pub fn headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Self {
         let writers = valid(HeaderStyle::writers(styles));

@@ -18,7 +18,7 @@ use crate::response::Reason;
 use crate::settle::{ChargeRecord, InFlight, Settler};
 
 impl<S: Store> Shared<S> {
-    /// Runs the steps that do not wait.
+    /// Runs the steps up to the first wait.
     #[inline]
     pub(super) fn begin<B>(self: &Arc<Self>, request: &mut Request<B>) -> Step<S> {
         let rules = &self.rules();
@@ -62,7 +62,7 @@ impl<S: Store> Shared<S> {
     ) -> Step<S> {
         let mut mark = Mark::default();
         if !rules.watch.is_open() {
-            // A step is large, and is not copied here.
+            // Returning the result of the call avoids a copy of the step, which is large.
             return self.ask_limits(rules, request, &mut mark);
         }
         let step = self.ask_limits(rules, request, &mut mark);
@@ -124,7 +124,7 @@ impl<S: Store> Shared<S> {
                 !decision.is_allowed() || rules.plan.makes_wait || rules.settings.reads_keys();
             let mut context = RequestContext::new(rules, &ask, needs_keys);
             context.recorded = rules.plan.record(&charges);
-            // The charges borrow from the request.
+            // The charges borrow from the request, which moves on.
             drop(charges);
             drop(ask);
             return self.decided(decision, context, request);
@@ -162,7 +162,8 @@ impl<S: Store> Shared<S> {
         if !decision.is_allowed() {
             return Step::Respond(self.refuse_over_quota(context, request));
         }
-        // The charges stay, so that limits bound the number of such requests.
+        // The request is refused, but the charges stay, so that limits bound the number of such
+        // requests.
         if let Some(reason) = context.refusal {
             return Step::Respond(self.refuse_undecided(&context.rules, reason, request));
         }

@@ -1,4 +1,4 @@
-//! All kinds of refusals, and the decisions if the store fails.
+//! Answers refused requests, and decides requests if the store fails.
 
 use core::error::Error;
 use core::time::Duration;
@@ -53,7 +53,8 @@ impl<S: Store> Shared<S> {
         let (reason, closes) = match (failure, &context.report.decision) {
             (Some(error), _) => (Reason::StoreFailure(error), false),
             (None, Some(decision)) => (Reason::of(decision), self.note_refusal(decision, &context)),
-            // Without a decision nobody asks for a refusal. Even then, the answer must not look like a success.
+            // No caller comes here without a decision or an error. If one did, the answer must not
+            // look like a success.
             (None, None) => (Reason::TooManyLimits, false),
         };
         let Rules { plan, settings, .. } = &*context.rules;
@@ -151,7 +152,7 @@ impl<S: Store> Shared<S> {
         if is_caused_by::<Overloaded>(error) {
             local.append(&mut context.fallback.local_if_overloaded);
         }
-        // Shadows refuse nothing: with none but them to decide, the request passes uncounted.
+        // Shadows never refuse. If only shadows decide, the request passes uncounted.
         let is_uncounted =
             context.refusal.is_none() && local.iter().all(|owned| owned.as_charge().is_shadow());
         self.outage
@@ -194,7 +195,8 @@ fn draw_jitter(context: &RequestContext) -> Duration {
     let decision = context.report.decision.as_ref();
     let limit = decision.and_then(|decision| context.rules.plan.limit(decision.tightest()?.name));
     match limit.is_some_and(Limit::is_hold) {
-        // Clients cannot know the release of a hold. Whole seconds spread over one and two.
+        // The end of a hold is not known in advance, so spread the retries. In whole seconds, half
+        // of the clients wait one and the others two.
         true => jitter.max(random_up_to(2 * SECOND).saturating_sub(SECOND)),
         false => jitter,
     }

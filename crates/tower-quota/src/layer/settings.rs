@@ -18,7 +18,7 @@ pub(crate) struct Settings {
     pub(crate) attaches_decision: bool,
     #[cfg(feature = "top")]
     pub(crate) counts_busy: bool,
-    /// `n` traces every refusal and 1 in `n` admissions.
+    /// With `n`, the layer traces every refusal and 1 in `n` admissions.
     pub(crate) traced_admissions: Option<u32>,
     pub(crate) spans: SpanSettings,
     /// The refusals in a row before the layer closes the client's connection.

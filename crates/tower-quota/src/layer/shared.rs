@@ -37,13 +37,13 @@ pub(crate) struct Shared<S> {
     state: Arc<State>,
 }
 
-/// The state apart from the store, which handles with a boxed store share.
+/// The state without the store. Handles over a boxed store share this state.
 pub(crate) struct State {
     /// A number that identifies the store in this process.
     store_number: usize,
     /// The rules in force. A request loads them once and keeps them.
     rules: ArcSwap<Rules>,
-    /// Held while the rules are replaced.
+    /// The lock that a thread holds while it replaces the rules.
     changing: Mutex<()>,
     pub(crate) checks: Arc<Checks>,
     pub(crate) queue: Arc<Queue>,
@@ -64,7 +64,7 @@ pub(crate) type CachedStore<S> = RefusalCache<S>;
 /// The shortest timeout of refunds and settlements, which no request waits for.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// One of so many requests is counted for the busiest clients.
+/// One request in this number is counted for the busiest clients.
 #[cfg(feature = "top")]
 const BUSY_SAMPLE: u32 = 32;
 

@@ -19,11 +19,11 @@ pub(super) enum Step<S: Store> {
     Wait(Stage<S>),
 }
 
-/// What a request waits for before the layer calls the inner service.
+/// A wait of a request before the layer calls the inner service.
 pub(super) enum Stage<S: Store> {
     LookUp {
         look_ups: LookUps,
-        // The policy of the look-up also decides the request.
+        // The policy that began the look-up also decides the request.
         rules: Arc<Rules>,
     },
     Decide {
@@ -35,7 +35,7 @@ pub(super) enum Stage<S: Store> {
     Queue {
         wait: Duration,
         place: Place,
-        /// Refunds the turn if the request is dropped.
+        /// The admission, which refunds the turn if the request is dropped.
         admission: Admission,
         context: Box<RequestContext>,
     },

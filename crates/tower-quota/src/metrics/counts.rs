@@ -16,7 +16,7 @@ pub(super) type Counts = [Count; OutcomeLabel::TEXTS.len()];
 pub(super) struct RouteCounts {
     pub(super) route: Arc<str>,
     pub(super) requests: Counts,
-    /// Empty if `other` counts them.
+    /// The counts of the limits, or empty if the route `other` counts them.
     pub(super) limits: Box<[Counts]>,
 }
 

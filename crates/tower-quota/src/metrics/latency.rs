@@ -1,4 +1,5 @@
-//! A bucket covers an eighth of a power of two of microseconds. The last bucket begins at four minutes.
+//! Counts durations in buckets. A bucket covers an eighth of a power of two of microseconds, and
+//! the last bucket begins at four minutes.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -75,7 +76,7 @@ fn bucket(duration: Duration) -> usize {
     if micros < 2 * STEPS {
         return micros;
     }
-    // Power of two, and step within.
+    // The highest bit selects the power of two, and the bits below it select the step.
     let shift = (micros.ilog2() - STEPS.ilog2()) as usize;
     (shift * STEPS + (micros >> shift)).min(BUCKETS - 1)
 }

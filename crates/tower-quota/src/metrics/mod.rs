@@ -21,8 +21,9 @@
 //!
 //! # Labels
 //!
-//! Clients cannot make labels, and labels hold no keys or addresses. `route` is axum's matched route or `none`. Beyond
-//! 512 routes, 4,000 limits, or 8,192 pairs of both, the label is `other`. Histograms have 64 limits of their own.
+//! Clients cannot make labels, and labels hold no keys or addresses. `route` is axum's matched
+//! route or `none`. Beyond 512 routes, 4,000 limits, or 8,192 pairs of both, the label is `other`.
+//! Histograms have labels for 64 limits.
 
 mod counts;
 mod failure;

@@ -24,7 +24,7 @@ const MAX_ROUTES: usize = 512;
 
 pub(super) const MAX_LIMITS: usize = 4_000;
 
-/// Pairs of route and limit.
+/// The maximum number of pairs of a route and a limit.
 const MAX_CELLS: usize = 8_192;
 
 const MAX_HISTOGRAMS: usize = 64;
@@ -36,11 +36,11 @@ const CHOICES: [&str; 3] = ["allow", "refuse", "local"];
 pub(crate) struct PolicyMetrics {
     pub(super) limits: Box<[Name]>,
     positions: ById,
-    /// Requests read the map without a lock.
+    /// The counts by route. Requests read the map without a lock.
     routes: ArcSwap<Routes>,
     none: Arc<RouteCounts>,
     other: Arc<RouteCounts>,
-    /// By the position of the limit.
+    /// The counts by the position of the limit.
     near: Box<[Count]>,
     degraded: [Count; CHOICES.len()],
     failures: [Count; StoreFailureKind::LABELS.len()],
@@ -73,7 +73,7 @@ impl PolicyMetrics {
         }
     }
 
-    /// A failed call has no decision.
+    /// Counts a call of the store. A failed call has no decision.
     pub(crate) fn answered(&self, duration: Duration, decision: Option<&Decision>) {
         self.latency.record(duration);
         histogram!(table::STORE_DURATION).record(duration);
@@ -189,7 +189,7 @@ impl PolicyMetrics {
         }
     }
 
-    /// Returns `other` above the bounds.
+    /// Returns the counts of a new route, or of `other` if the map is full.
     #[cold]
     fn add_route(&self, pattern: &str) -> Arc<RouteCounts> {
         if self.routes.load().len() < MAX_ROUTES {
@@ -204,7 +204,7 @@ impl PolicyMetrics {
         // Another thread may have added the route.
         if routes.len() < MAX_ROUTES && !routes.contains_key(pattern) {
             let places = self.other.limits.len();
-            // The routes `none` and `other` have cells too.
+            // The sum counts the routes `none` and `other` too.
             let has_cells = (routes.len() + 2) * places < MAX_CELLS;
             let route = RouteCounts::new(pattern, if has_cells { places } else { 0 });
             routes.insert(Arc::clone(&route.route), route);
@@ -254,12 +254,12 @@ impl PolicyMetrics {
     }
 }
 
-/// The limit admits the request, and less than a fifth of the limit remains.
+/// Returns whether less than a fifth of an admitting limit remains.
 fn is_near(status: &LimitStatus) -> bool {
     !status.outcome.is_refusal() && status.remaining() < status.limit.div_ceil(5)
 }
 
-/// From 0 to 1.
+/// Returns the remaining share of the limit, from 0 to 1.
 #[expect(
     clippy::float_arithmetic,
     clippy::cast_precision_loss,

@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::policy::PolicyMetrics;
 
-/// Last requests of a replaced policy may still run.
+/// The metrics of replaced policies, under which some requests may still run.
 #[derive(Default)]
 pub(crate) struct ReplacedMetrics(Mutex<Vec<Arc<PolicyMetrics>>>);
 

@@ -1,4 +1,5 @@
-//! Call these functions if you read rules yourself, without `LiveRules` of the crate `tower-quota-live`.
+//! Records what happens to rules. Call these functions if you read rules yourself, without
+//! `LiveRules` of the crate `tower-quota-live`.
 
 use ::metrics::{counter, gauge};
 
@@ -41,7 +42,8 @@ const OK: &str = "ok";
 const REJECTED: &str = "rejected";
 const FAILED: &str = "failed";
 
-/// All series exist early, so a rate sees the first failure, and the version is 0 before the first rules.
+/// Creates all series at the first call, so that a rate sees the first failure. The version is 0
+/// before the first rules.
 fn count_reload(result: &str) {
     gauge!(table::RULES_VERSION).increment(0.0);
     for known in [OK, REJECTED, FAILED] {

@@ -1,4 +1,4 @@
-//! For a new metric, add a row here and in `docs/reference/metrics.md`.
+//! The table of all metrics. For a new metric, add a row here and in `docs/reference/metrics.md`.
 
 use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
@@ -148,7 +148,7 @@ metrics! {
         "Records of the audit log.";
 }
 
-/// Describes all metrics to your recorder. Call it once, after you install the recorder.
+/// Describes all metrics to your recorder. Call this function once, after you install the recorder.
 pub fn describe() {
     for metric in METRICS {
         let unit = match metric.unit {

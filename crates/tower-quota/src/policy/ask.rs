@@ -1,4 +1,4 @@
-//! The charges of a request, for the store.
+//! Builds the charges of a request for the store.
 
 use core::ptr;
 use core::time::Duration;
@@ -19,7 +19,7 @@ const INLINE_LIMITS: usize = 4;
 
 /// The limits that apply to a request, with keys, quotas and costs.
 ///
-/// The closures of users run only once, even if the store fails afterwards.
+/// A request runs your closures only once, even if the store fails afterwards.
 pub(crate) struct Ask<'p, 'r> {
     plan: &'p Plan,
     keys: SmallVec<[ReadKey<'r>; INLINE_LIMITS]>,
@@ -73,7 +73,7 @@ pub(crate) struct Fallback {
     pub(crate) known_refusal: Option<Box<Decision>>,
     pub(crate) refuses: bool,
     pub(crate) local: Vec<OwnedCharge>,
-    /// The charges of limits without a choice.
+    /// The charges of limits without a choice, for an overloaded store.
     pub(crate) local_if_overloaded: Vec<OwnedCharge>,
 }
 
@@ -144,7 +144,8 @@ impl<'p, 'r> Ask<'p, 'r> {
             let scope = limit.extractor.scope();
             let refusal = match limit.without_key(head) {
                 Some(MissingKey::Skip) if !is_conflict => return,
-                // A client could evade the limit by a second value.
+                // Conflicting values are not skipped, because a client could evade the limit by a
+                // second value.
                 Some(MissingKey::Skip | MissingKey::ShareOneCounter) => None,
                 Some(MissingKey::Refuse) => Some(Reason::MissingKey(scope)),
                 Some(MissingKey::Unauthenticated) => Some(Reason::Unauthenticated(scope)),
@@ -214,7 +215,7 @@ impl<'p, 'r> Ask<'p, 'r> {
             position,
             found: None,
         });
-        // Written in place, because keys are large.
+        // Assign in place, because keys are large.
         self.keys[read].found = self.plan.keys[position].extractor.extract(head);
         read
     }

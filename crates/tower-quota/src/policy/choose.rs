@@ -8,7 +8,7 @@ use crate::limit::Limit;
 
 pub(super) type Choose = dyn Fn(&RequestHead<'_>, &mut Chosen<'_>) + Send + Sync;
 
-/// Limits, and a closure that chooses limits for a request.
+/// A list of limits, with the closure that chooses from the list for a request.
 #[derive(Clone)]
 pub(super) struct Choice {
     pub(super) limits: Vec<Limit>,

@@ -14,7 +14,8 @@ impl Policy {
     /// [`Charge::MOST`](crate::store::Charge::MOST) limits.
     ///
     /// # Errors
-    /// The errors of [`try_limit`](Self::try_limit), for example when a name is too long with the prefix.
+    /// Returns the errors of [`try_limit`](Self::try_limit), for example when a name is too long
+    /// with the prefix.
     pub fn dry_run(mut self, policy: Self) -> Result<Self, ConfigError> {
         for limit in policy.limits {
             self = self.try_limit(shadow_of(limit))?;

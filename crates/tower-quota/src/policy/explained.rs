@@ -12,7 +12,7 @@ pub enum Explained {
     Allowed,
     /// The request is refused for this reason, unless a limit refuses first.
     Refused(Reason<'static>),
-    /// These limits decide. Empty if no limit applies.
+    /// These limits decide. The list is empty if no limit applies.
     Limited(Vec<ExplainedLimit>),
 }
 
@@ -28,6 +28,6 @@ pub struct ExplainedLimit {
     pub key: Key<'static>,
     /// The cost in units.
     pub cost: u64,
-    /// True if the limit is never enforced.
+    /// Whether the limit is a shadow, which is never enforced.
     pub is_shadow: bool,
 }

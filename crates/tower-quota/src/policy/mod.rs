@@ -1,4 +1,4 @@
-//! Policies, plans and explanations.
+//! Defines policies, the plans into which they compile, and explanations.
 
 mod ask;
 mod choose;
@@ -37,7 +37,7 @@ use self::names::Names;
 pub(crate) use self::plan::Plan;
 pub use crate::sample_context::SampleContext;
 
-/// The limits of a request, charged together in a single step or not at all.
+/// The limits of a request, which the store charges together or not at all.
 ///
 /// In a Redis cluster, count all [concurrency limits](crate::Quota::concurrent) of a request by one key. With two keys, the
 /// request gets 500.
@@ -87,7 +87,7 @@ impl Policy {
     /// Adds a limit.
     ///
     /// # Panics
-    /// When the limit is invalid. See [`Policy::try_limit`].
+    /// Panics when the limit is invalid. See [`Policy::try_limit`].
     #[track_caller]
     pub fn limit(self, limit: Limit) -> Self {
         valid(self.try_limit(limit))
@@ -96,7 +96,7 @@ impl Policy {
     /// Works like [`Policy::limit`], but returns an error for an invalid limit.
     ///
     /// # Errors
-    /// [`ConfigError`] when
+    /// Returns [`ConfigError`] when
     /// * the name is invalid or used, or a stored number of a name or scope collides,
     /// * different extractors have the same scope,
     /// * the constant cost is above the quota's capacity,
@@ -137,7 +137,7 @@ impl Policy {
     /// ```
     ///
     /// # Panics
-    /// When a limit is invalid. See [`Policy::try_choose`].
+    /// Panics when a limit is invalid. See [`Policy::try_choose`].
     #[track_caller]
     pub fn choose(
         self,
@@ -150,7 +150,7 @@ impl Policy {
     /// Works like [`Policy::choose`], but returns an error for an invalid limit.
     ///
     /// # Errors
-    /// The errors of [`try_limit`](Self::try_limit), for the first invalid limit.
+    /// Returns the error of [`try_limit`](Self::try_limit) for the first invalid limit.
     pub fn try_choose(
         mut self,
         limits: impl IntoIterator<Item = Limit>,
@@ -362,7 +362,7 @@ impl Policy {
     /// admit more than the quota.
     ///
     /// # Panics
-    /// When the number is invalid. See [`Policy::try_instances`].
+    /// Panics when the number is invalid. See [`Policy::try_instances`].
     #[track_caller]
     pub fn instances(self, expected: u32) -> Self {
         valid(self.try_instances(expected))
@@ -371,7 +371,8 @@ impl Policy {
     /// Works like [`Policy::instances`], but returns an error for an invalid number.
     ///
     /// # Errors
-    /// [`ConfigError`] when the number is 0, or a quota cannot be [divided](tower_quota_core::Quota::divided).
+    /// Returns [`ConfigError`] when the number is 0, or a quota cannot be
+    /// [divided](tower_quota_core::Quota::divided).
     pub fn try_instances(mut self, expected: u32) -> Result<Self, ConfigError> {
         if expected == 0 {
             return Err(ConfigError::ZeroInstances);

@@ -19,7 +19,7 @@ use crate::response::FullPolicy;
 use crate::settle::{RecordedCharge, release};
 
 pub(crate) struct Plan {
-    /// The listed limits, then the limits of `choices`.
+    /// The limits of the policy's list, and after them the limits of `choices`.
     limits: Vec<PlannedLimit>,
     listed: usize,
     pub(super) choices: Vec<PlannedChoice>,
@@ -50,7 +50,7 @@ pub(super) struct PlannedLimit {
     pub(super) simple: Option<SimpleCharge>,
     pub(super) limit: Limit,
     pub(super) on_store_failure: Option<OnStoreFailure>,
-    /// The share of this instance in an outage, unless too small for a quota.
+    /// The share of this instance in an outage, unless a share is too small for a quota.
     pub(super) share: Option<Quota>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct SimpleCharge {
 
 pub(super) struct PlannedKey {
     pub(super) extractor: Arc<dyn KeyExtractor>,
-    /// The key for requests without a key.
+    /// The key that requests without a key share.
     pub(super) shared: Key<'static>,
 }
 

@@ -9,7 +9,8 @@ use crate::policy::{Ask, Fallback};
 use crate::response::{Reason, Report};
 use crate::settle::{Counted, RecordedCharge};
 
-/// Boxed once, because the context moves from stage to stage.
+/// The data of a request between the stages. It is boxed once, because it moves from stage to
+/// stage.
 pub(crate) struct RequestContext {
     pub(crate) rules: Arc<Rules>,
     /// The keys of the limits, if the request may be refused or a listener exists.
@@ -35,7 +36,7 @@ impl RequestContext {
             ..Report::default()
         };
         let (rules, fallback) = (Arc::clone(rules), Fallback::default());
-        // Written in place, because contexts are large.
+        // `Box::write` builds the context on the heap, because contexts are large.
         Box::write(
             Box::new_uninit(),
             Self {

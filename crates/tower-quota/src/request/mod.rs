@@ -1,4 +1,4 @@
-//! The state of a request.
+//! Holds the state of a request.
 
 mod context;
 mod queue;

@@ -16,7 +16,7 @@ pub(crate) struct Queue {
 }
 
 struct Places {
-    /// 0 after the queue is closed.
+    /// The number of places, or 0 after the queue is closed.
     capacity: usize,
     waiting: usize,
     of_key: HashMap<u64, usize>,
@@ -80,7 +80,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Places> {
-        // No panic interrupts a change, so a poisoned lock is still valid.
+        // No change can panic halfway, so the places are valid even if the lock is poisoned.
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -89,7 +89,7 @@ impl Places {
     fn has_room(&self, key: &Key<'_>, number: u64) -> bool {
         let free = self.capacity.saturating_sub(self.waiting);
         if *key == Key::EVERYONE {
-            // The key of all requests does not share the queue.
+            // Limits without a key have no clients among which to divide the queue.
             return free > 0;
         }
         self.of_key.get(&number).copied().unwrap_or_default() < free

@@ -7,9 +7,9 @@ use crate::layer::Settings;
 use crate::metrics::PolicyMetrics;
 use crate::policy::{Plan, Policy};
 
-/// Policy and settings, compiled and replaced together.
+/// The policy and the settings, which the layer compiles and replaces together.
 pub(crate) struct Rules {
-    /// The original policy, for other settings.
+    /// The original policy, to compile again when a setting changes.
     pub(crate) policy: Policy,
     pub(crate) settings: Arc<Settings>,
     pub(crate) plan: Plan,

@@ -6,14 +6,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tower_quota_core::{Key, Name, Timestamp};
 
-/// When more clients are refused, all are forgotten.
+/// The maximum number of counted clients. One more client resets all counts.
 const MAX_CLIENTS: usize = 65_536;
-/// All are forgotten so often. Otherwise a client that never returns would cost each admission a lock.
+/// The time between resets of all counts. Without resets, one absent client would cost each
+/// admission a lock.
 const FORGET: Duration = Duration::from_secs(300);
 
 #[derive(Default)]
 pub(crate) struct Streaks {
-    /// False while no client is refused, so that admitted requests take no lock.
+    /// Whether any client has refusals. If not, admitted requests take no lock.
     any: AtomicBool,
     lengths: Mutex<Lengths>,
     hasher: RandomState,
@@ -51,7 +52,7 @@ impl Streaks {
     }
 
     fn lock(&self, now: Timestamp) -> MutexGuard<'_, Lengths> {
-        // Each length is written in a single step, so a poisoned map is still valid.
+        // Each change is a single step, so the map is valid even if a thread panicked.
         let mut lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
         if lengths.of.len() >= MAX_CLIENTS || now.since(lengths.began) >= FORGET {
             lengths.of.clear();

@@ -1,4 +1,4 @@
-//! Trailers-Only responses, which clients may retry (gRFC A6).
+//! Refuses gRPC calls with Trailers-Only responses, which clients may retry (gRFC A6).
 
 use core::fmt::Write;
 use core::time::Duration;
@@ -131,7 +131,7 @@ pub(super) fn respond(
     } = status.completed(refused);
     metadata.insert(CONTENT_TYPE, HeaderValue::from_static(content_type.0));
     metadata.insert(GRPC_STATUS, code.into());
-    // Must equal the message in the details.
+    // The details repeat this message, and must not contradict the header.
     if let Ok(message) = HeaderValue::try_from(percent_encoded(&message)) {
         metadata.insert(MESSAGE, message);
     }
@@ -144,7 +144,7 @@ pub(super) fn respond(
     response
 }
 
-/// Returns 32-bit milliseconds, rounded up. A negative number stops retries.
+/// Returns the wait in 32-bit milliseconds, rounded up. A negative number stops retries.
 fn push_back(refused: &Refused<'_>) -> HeaderValue {
     let Some(wait) = refused.retry_after() else {
         return HeaderValue::from_static("-1");
@@ -166,10 +166,10 @@ fn percent_encoded(text: &str) -> String {
     out
 }
 
-/// 4 KiB in base64, half of the usual bound for headers.
+/// The maximum size of the details, which is 4 KiB in base64, half of the usual bound for headers.
 const MAX_DETAILS_BYTES: usize = 3_072;
 
-/// Enough room for long names.
+/// The maximum number of violations. This many fit into the details with long names.
 const MAX_VIOLATIONS: usize = 8;
 
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
@@ -178,7 +178,7 @@ const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 
 const STATUS_DETAILS: u64 = 3;
 
-/// Follows `google/rpc/error_details.proto`. A message may be too long for details.
+/// Encodes the details as in `google/rpc/error_details.proto`, unless the message is too long.
 fn error_details(refused: &Refused<'_>, code: i32, message: &str) -> Option<Vec<u8>> {
     let code = u64::try_from(code).unwrap_or_default();
     let info = Message::default()
@@ -222,7 +222,7 @@ fn violation(status: &LimitStatus) -> Message {
         .integer(7, status.limit)
 }
 
-/// Returns at most 10,000 years, as `google.protobuf.Duration`.
+/// Encodes a `google.protobuf.Duration`, which holds at most 10,000 years.
 fn duration(span: Duration) -> Message {
     const MAX_SECS: u64 = 315_576_000_000;
     Message::default()
@@ -266,7 +266,7 @@ impl Message {
         self
     }
 
-    /// The top bit of a byte announces another byte.
+    /// Appends a varint, where the top bit of a byte announces another byte.
     fn varint(&mut self, mut value: u64) {
         while value > 0x7f {
             self.0.push((value & 0x7f) as u8 | 0x80);

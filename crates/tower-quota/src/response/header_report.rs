@@ -8,7 +8,7 @@ use crate::policy::Plan;
 
 /// The report of a decision for header styles.
 ///
-/// Leaves out [shadow](crate::Limit::shadow) and [hidden](crate::Limit::hidden) limits.
+/// The report leaves out [shadow](crate::Limit::shadow) and [hidden](crate::Limit::hidden) limits.
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderReport<'a> {
     pub(super) report: &'a Report,
@@ -59,21 +59,21 @@ impl<'a> HeaderReport<'a> {
         })
     }
 
-    /// Returns the limits that a client must respect. After a refusal, only refusing limits.
+    /// Returns the limits that bind the client, which after a refusal are the refusing limits.
     pub(super) fn binding_limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
         let is_refused = self.is_refused();
         self.limits()
             .filter(move |limit| !is_refused || limit.is_refused())
     }
 
-    /// Returns the tightest limit: see [`Decision::tightest`].
+    /// Returns the tightest limit. See [`Decision::tightest`].
     #[must_use]
     pub fn tightest(&self) -> Option<LimitReport<'a>> {
         self.limits()
             .max_by(|one, other| one.status.cmp_tightness(other.status))
     }
 
-    /// Returns the seconds of `Retry-After`, rounded up, at least 1, if a retry helps.
+    /// Returns the seconds of `Retry-After` if a retry helps, rounded up and at least 1.
     #[must_use]
     pub fn retry_after_secs(&self) -> Option<u64> {
         let wait = self.decision()?.retry_after()?;

@@ -95,7 +95,8 @@ impl<'a> LimitReport<'a> {
             (0, algorithm) if algorithm.is_bucket() => {
                 reset.saturating_sub(refill_of_all_but_one(quota))
             }
-            // The window that ends last has given back one of its units.
+            // The first unit returns once the window that ends last has given back one of its
+            // units.
             (0, Algorithm::SlidingWindow) if self.status.debt() == 0 => {
                 (reset + time_of(1, quota)).saturating_sub(quota.period())
             }

@@ -1,4 +1,4 @@
-//! Limits in the text of `RateLimit-Policy`.
+//! Writes limits as the text of `RateLimit-Policy`.
 
 use http::header::HeaderValue;
 use tower_quota_core::Quota;
@@ -6,10 +6,10 @@ use tower_quota_core::Quota;
 use super::text::{FieldText, push_integer, push_separator, push_string, text_value, window_secs};
 use crate::limit::Limit;
 
-/// A request seldom has more limits at once.
+/// The maximum number of limits with a prepared text. Few requests have more limits.
 const MAX_RENDERED: usize = 64;
 
-/// The text for requests that have all limits of the policy.
+/// The prepared text for requests to which all limits of the policy apply.
 #[derive(Debug)]
 pub(crate) struct FullPolicy {
     pub(super) text: HeaderValue,

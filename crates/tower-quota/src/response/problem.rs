@@ -59,7 +59,8 @@ fn json(refused: &Refused<'_>) -> String {
     json
 }
 
-/// From draft-ietf-httpapi-ratelimit-headers-11, section 5, or RFC 9457, section 4.2.1.
+/// Returns the type and title by draft-ietf-httpapi-ratelimit-headers-11, section 5, or RFC 9457,
+/// section 4.2.1.
 fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
     match refused.reason() {
         Reason::OverQuota(_) => (
@@ -77,7 +78,7 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Escapes by RFC 8259, section 7.
+/// Appends a text, escaped by RFC 8259, section 7.
 fn push_escaped(json: &mut String, text: &str) {
     for character in text.chars() {
         match character {

@@ -15,7 +15,8 @@ pub struct RefusalBody(Kind);
 
 enum Kind {
     Full(Bytes),
-    /// Ends at an error, because the error type of the service cannot hold the error.
+    /// A body of axum. The body ends at an error, because the service's error type cannot hold the
+    /// error.
     #[cfg(feature = "axum")]
     Axum(axum::body::Body),
 }

@@ -15,7 +15,7 @@ const STORE_RETRY: Duration = Duration::from_secs(1);
 
 pub(super) const DEFAULT_DOMAIN: Name = Name::new("tower-quota");
 
-/// gRPC clients get the message in a header.
+/// The maximum number of limits in a message, which gRPC clients get in a header.
 const MAX_NAMED_LIMITS: usize = 5;
 
 /// A refused request, for your [`on_refused`](crate::RateLimitLayer::on_refused) closure.
@@ -105,7 +105,7 @@ impl<'a> Refused<'a> {
         Some(wait?.saturating_add(self.jitter))
     }
 
-    /// Returns the seconds of `Retry-After`, rounded up, at least 1.
+    /// Returns the seconds of `Retry-After`, rounded up and at least 1.
     #[must_use]
     pub fn retry_after_secs(&self) -> Option<u64> {
         Some(ceil_secs(self.retry_after()?).max(1))
@@ -130,12 +130,12 @@ impl<'a> Refused<'a> {
         let Reason::Unauthenticated(scope) = self.reason else {
             return None;
         };
-        // The scopes of `key::basic_user`, `key::bearer` and `key::jwt_claim`.
+        // These prefixes are the scopes of `key::basic_user`, `key::bearer` and `key::jwt_claim`.
         let scope = scope.as_str();
         Some(HeaderValue::from_static(match scope {
             "basic user" => "Basic realm=\"api\", charset=\"UTF-8\"",
             _ if scope.ends_with("bearer token") => "Bearer",
-            // Headers have no registered scheme. Clients skip unknown schemes.
+            // API keys in headers have no registered scheme, and clients skip unknown schemes.
             _ => "ApiKey",
         }))
     }
@@ -210,7 +210,7 @@ impl<'a> Refused<'a> {
     }
 }
 
-/// Removes the prefix of closures.
+/// Returns the scope without the prefix of closures.
 fn readable(scope: Name) -> &'static str {
     let scope = scope.as_str();
     // Clients do not know how the service reads the key.

@@ -7,15 +7,15 @@ use crate::settle::Counted;
 /// The decision about a request, with all data for the response.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// Absent if the store failed and the request was not counted.
+    /// The decision, absent if the store failed and the request was not counted.
     pub(crate) decision: Option<Decision>,
     pub(crate) by: Counted,
-    /// Quotas that depend on the request.
+    /// The quotas that depend on the request.
     pub(crate) overrides: Vec<(Name, Quota)>,
     /// The costs above the capacity of their limit.
     pub(crate) oversized: Vec<(Name, u64)>,
     pub(crate) jitter: Duration,
-    /// If set, the response gets no fields.
+    /// Whether only shadows apply, so that the response gets no fields.
     pub(crate) only_shadows: bool,
 }
 

@@ -60,7 +60,7 @@ impl Default for ResponseSettings {
 }
 
 impl ResponseSettings {
-    /// Leaves out `Cache-Control`.
+    /// Returns the fields that the responses may have, except `Cache-Control`.
     pub(crate) fn fields(&self) -> Vec<HeaderName> {
         let mut fields = vec![RETRY_AFTER, WWW_AUTHENTICATE];
         for writer in &self.writers {
@@ -112,13 +112,13 @@ impl ResponseSettings {
             None => (self.on_refused)(refused),
         };
         if head.method() == Method::HEAD {
-            // The length of a GET, without the body.
+            // A response to `HEAD` has the length that the body would have for `GET`.
             if let Some(length) = core::mem::take(response.body_mut()).size_hint().exact() {
                 response.headers_mut().insert(CONTENT_LENGTH, length.into());
             }
         }
         let headers = response.headers_mut();
-        // Let the map grow only once.
+        // Reserve the space for typical fields, so that the map grows only once.
         headers.reserve(TYPICAL_FIELDS.saturating_sub(headers.len()));
         add_missing(refused, headers);
         if let (None, Some(challenge)) = (content_type, refused.challenge()) {
@@ -181,7 +181,8 @@ fn write_shadows(plan: &Plan, decision: &Decision, headers: &mut HeaderMap) {
     }
 }
 
-/// A hidden limit with the longest wait would make the fields show shorter waits.
+/// Returns whether a hidden limit has the longest wait, in which case fields would show shorter
+/// waits.
 fn is_refused_by_hidden(plan: &Plan, report: &Report) -> bool {
     let refusal = report.decision.as_ref().filter(|it| !it.is_allowed());
     let longest = refusal.and_then(Decision::tightest);

@@ -1,4 +1,4 @@
-//! Values of header fields (RFC 9651, RFC 9110).
+//! Writes and reads values of header fields (RFC 9651, RFC 9110).
 
 use core::time::Duration;
 
@@ -9,21 +9,21 @@ use tower_quota_core::{Quota, Timestamp};
 // RFC 9651, section 3.3.1.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
 
-/// Most fields fit without allocation.
+/// The text of a field. Most texts fit without an allocation.
 pub(super) type FieldText = SmallVec<[u8; 128]>;
 
-/// Rounds up, so a reported wait is never too short.
+/// Returns whole seconds, rounded up so that a reported wait is never too short.
 pub(crate) const fn ceil_secs(span: Duration) -> u64 {
     span.as_secs()
         .saturating_add((span.subsec_nanos() > 0) as u64)
 }
 
-/// Returns the window in seconds, rounded up, at least 1.
+/// Returns the window in seconds, rounded up and at least 1.
 pub(super) fn window_secs(quota: &Quota) -> u64 {
     ceil_secs(quota.window()).max(1)
 }
 
-/// Rounds up.
+/// Returns the Unix second of an instant after `at`, rounded up.
 pub(super) fn epoch_second(at: Timestamp, span: Duration) -> u64 {
     ceil_secs(Duration::from_micros(at.unmarked().as_micros()).saturating_add(span))
 }
@@ -39,7 +39,7 @@ pub(super) fn push_string(out: &mut FieldText, text: &str) {
     out.push(b'"');
 }
 
-/// Appends an Integer, up to the largest.
+/// Appends a structured Integer. Larger numbers become the largest Integer.
 pub(super) fn push_integer(out: &mut FieldText, number: u64) {
     out.extend_from_slice(
         itoa::Buffer::new()
@@ -59,7 +59,7 @@ pub(super) fn number_value(number: u64) -> HeaderValue {
 }
 
 pub(super) fn text_value(text: &[u8]) -> Option<HeaderValue> {
-    // Numbers, base64 and names of limits are valid values.
+    // The conversion cannot fail, because numbers, base64 and names of limits are valid values.
     if text.is_empty() {
         None
     } else {
@@ -67,13 +67,13 @@ pub(super) fn text_value(text: &[u8]) -> Option<HeaderValue> {
     }
 }
 
-/// Reads the number before an optional list.
+/// Reads the number at the start of a field, which a list may follow.
 pub(super) fn leading_number(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
     let text = headers.get(name)?.to_str().ok()?;
     text.split(',').next()?.trim().parse().ok()
 }
 
-/// Reads all lines of a list field.
+/// Returns the members of a list field, from all lines.
 pub(super) fn members<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
@@ -85,7 +85,7 @@ pub(super) fn members<'a>(
         .flat_map(|line| split_unquoted(line, ','))
 }
 
-/// Splits at separators outside of quotes.
+/// Splits a line at separators outside of quotes.
 pub(crate) fn split_unquoted(line: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     line.split(move |character| {

@@ -10,7 +10,7 @@ use crate::valid::valid_header;
 /// The estimate stays if the header is absent, ambiguous, or not a non-negative integer. The client sees the header.
 ///
 /// # Panics
-/// When `name` is not a header name. See [`try_cost_header`].
+/// Panics when `name` is not a header name. See [`try_cost_header`].
 #[must_use]
 #[track_caller]
 pub fn cost_header(name: &str) -> impl Rule + use<> {
@@ -20,7 +20,7 @@ pub fn cost_header(name: &str) -> impl Rule + use<> {
 /// Works like [`cost_header`], but returns an error for an invalid name.
 ///
 /// # Errors
-/// [`InvalidHeaderName`] when `name` is empty or not a token (RFC 9110, section 5.1).
+/// Returns [`InvalidHeaderName`] when `name` is empty or not a token (RFC 9110, section 5.1).
 pub fn try_cost_header(name: &str) -> Result<impl Rule + use<>, InvalidHeaderName> {
     Ok(cost_in(HeaderName::from_bytes(name.as_bytes())?))
 }

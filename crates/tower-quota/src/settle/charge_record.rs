@@ -39,7 +39,7 @@ pub(crate) struct RecordedCharge {
     reset_after: Duration,
     /// The units available to the request.
     pub(super) available: u64,
-    /// Absent if the charge is only recorded for a refund.
+    /// The rule that settles, absent if the charge is only recorded for a refund.
     pub(super) rule: Option<SettleRule>,
 }
 
@@ -86,7 +86,8 @@ impl RecordedCharge {
     }
 
     fn charge(&self, units: u64) -> Charge<'_> {
-        // A refund needs the options of the charge, to find the store's quota.
+        // A refund keeps the options of the charge, because a leasing store selects the quota by
+        // the options.
         self.charge.as_charge().cost(units).turn(self.reset_after)
     }
 }

@@ -33,7 +33,7 @@ impl Rule for Release {
 pub(super) struct Renewal(AbortHandle);
 
 impl Renewal {
-    /// Without a runtime, holds expire after their `ttl`.
+    /// Starts the renewals. Without a runtime, holds expire after their `ttl`.
     pub(super) fn start(
         holds: Vec<OwnedCharge>,
         renew: impl Fn(&[Charge<'_>]) + Send + 'static,
@@ -43,7 +43,7 @@ impl Renewal {
         let renewing = async move {
             let charges: Vec<Charge<'_>> = holds.iter().map(OwnedCharge::as_charge).collect();
             loop {
-                // A third of the time, so that a failed renewal can be repeated.
+                // Renewing after a third of the time leaves room to repeat a failed renewal.
                 #[expect(clippy::disallowed_methods, reason = "a renewal is waited for")]
                 tokio::time::sleep(shortest / 3).await;
                 renew(&charges);

@@ -14,7 +14,7 @@ use crate::store_call::{StoreCallError, within};
 ///
 /// If the request is dropped early, a call with recorded charges continues as a task, and refunds the charges.
 pub(crate) struct InFlight<S: Store> {
-    /// Boxed, so that the call can move to the task.
+    /// The call, boxed so that it can move to the task.
     call: Option<Pin<Box<S::Future>>>,
     recorded: Vec<RecordedCharge>,
     settler: Arc<dyn Settler>,

@@ -182,7 +182,7 @@ impl Settlement {
     }
 
     fn verdicts(&self) -> MutexGuard<'_, SmallVec<[Verdicts; 2]>> {
-        // Each verdict is written in a single step, so a poisoned list is still valid.
+        // Each change is a single step, so the list is valid even if a thread panicked.
         self.verdicts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Retries must not multiply the load of an overloaded remote.
+//! Bounds retries, so that they do not multiply the load of an overloaded remote.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::pushbacks::now;
 
-/// One retry per second adds one unit per microsecond.
+/// The units of a retry. At one retry per second, each microsecond adds one unit.
 const RETRY: u64 = 1_000_000;
 
 const SAVED_SECONDS: u64 = 10;

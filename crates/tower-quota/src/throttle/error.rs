@@ -18,7 +18,7 @@ pub enum ThrottleError<E> {
     Inner(E),
 }
 
-/// A refusal, because the turn comes too late or never.
+/// The refusal of a request, because its turn comes too late or never.
 #[derive(Debug)]
 pub struct Throttled {
     retry_after: Option<Duration>,

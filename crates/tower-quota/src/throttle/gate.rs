@@ -38,7 +38,7 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 type StoreErrorListener = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
 impl<S: Store + Clone> Gate<S> {
-    /// Requests that pass uncounted have no turn.
+    /// Takes a turn and waits for it. Requests that pass uncounted have no turn.
     pub(super) async fn enter<E>(
         &self,
         key: &Key<'static>,
@@ -54,7 +54,8 @@ impl<S: Store + Clone> Gate<S> {
         let start = now();
         let rest = || longest.saturating_sub(start.elapsed());
         loop {
-            // Another response may push the key back meanwhile.
+            // Look again after each pause, because another response may push the key back
+            // meanwhile.
             while let Some(pause) = self.pushbacks.pause(key) {
                 if pause > rest() {
                     return Err(ThrottleError::Throttled(Throttled::by_remote(pause)));
@@ -63,7 +64,8 @@ impl<S: Store + Clone> Gate<S> {
                 tokio::time::sleep(pause).await;
             }
             let turn = self.take_turn(key, cost, rest()).await?;
-            // Kept turns would all be due at the pushback's end.
+            // Give up the turn if the key is held back. Turns that requests keep would all be due
+            // at the end of the pushback.
             if self.pushbacks.pause(key).is_none() {
                 return Ok(turn);
             }

@@ -85,7 +85,7 @@ impl<R, T> Retries<R, T> {
 
     /// Sets the budget, in percent of the requests, plus retries per second.
     ///
-    /// Saves at most 100 retries, or 10 seconds of `per_second` if more.
+    /// The budget saves at most 100 retries, or 10 seconds of `per_second` if that is more.
     pub fn budget(mut self, percent: u32, per_second: u32) -> Self {
         self.budget = Budget::new(percent, per_second);
         self
@@ -104,7 +104,7 @@ impl<R, T> Retries<R, T> {
 
     pub(super) fn wait(&self, response: &T, attempt: u32, longest: Duration) -> Option<Duration> {
         let asked = (self.refused)(response)?;
-        // The remote gives all clients the same time.
+        // Add jitter, because the remote may give all clients the same time.
         let wait = asked.saturating_add(self.jittered(attempt));
         (wait <= longest && self.budget.withdraw()).then_some(wait)
     }

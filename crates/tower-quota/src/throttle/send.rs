@@ -33,7 +33,7 @@ where
             let turn = entering.as_mut().poll(cx);
             if turn.is_pending() && is_immediate {
                 is_immediate = false;
-                // Other requests may need the reserved permit.
+                // Release the ready service, because other requests may need its reserved permit.
                 service = service.clone();
             }
             turn
@@ -75,7 +75,7 @@ where
         let Some(wait) = retries.wait(&response, attempt, rest) else {
             return Ok(response);
         };
-        // Without a retry, return the remote's refusal.
+        // If no retry is possible, the caller gets the remote's refusal.
         let Some(next) = gate.enter_after(wait, &key, cost, rest).await else {
             return Ok(response);
         };
@@ -88,7 +88,7 @@ where
     }
 }
 
-/// Ends the poll in `Throttle::call`.
+/// Returns pending once if called from `Throttle::call`, to end the poll there.
 async fn pending_if(mut is_in_call: bool) {
     poll_fn(|_| {
         if mem::take(&mut is_in_call) {

@@ -17,7 +17,7 @@ use super::send::send;
 /// `poll_ready` takes no quota. `call` takes the turn.
 ///
 /// # Panics
-/// If a request waits outside a tokio runtime with a timer.
+/// Panics if a request waits outside a tokio runtime with a timer.
 #[derive(Debug)]
 pub struct Throttle<Svc, L> {
     inner: Svc,
@@ -62,11 +62,12 @@ where
     }
 
     fn call(&mut self, request: R) -> Self::Future {
-        // The clone has not been polled ready.
+        // Keep the clone, which has not been polled ready, and call the ready service.
         let clone = self.inner.clone();
         let ready = mem::replace(&mut self.inner, clone);
         let mut sending = Box::pin(send(Arc::clone(&self.layer), ready, request));
-        // Take turns in the order of the calls. The first poll never completes.
+        // Poll once here, so that turns follow the order of the calls. This first poll never
+        // completes.
         let _pending = sending
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()));

@@ -1,4 +1,4 @@
-//! Events and spans of decisions.
+//! Writes events and spans of decisions.
 
 mod event;
 mod span;

@@ -1,4 +1,5 @@
-//! [`RateLimitLayer::trace_store_calls`](crate::RateLimitLayer::trace_store_calls) lists the fields.
+//! Records the spans that
+//! [`RateLimitLayer::trace_store_calls`](crate::RateLimitLayer::trace_store_calls) describes.
 
 use core::error::Error;
 use core::time::Duration;

@@ -7,8 +7,8 @@ use crate::valid::valid;
 
 /// Matches clients whose address is in one of these networks.
 ///
-/// Behind a proxy, name your [proxies](crate::key::ClientIp::behind). Otherwise the address of the proxy is compared, and
-/// a match applies to every client.
+/// Behind a proxy, name your [proxies](crate::key::ClientIp::behind). Otherwise the condition
+/// compares the address of the proxy, and matches every client or no client.
 ///
 /// IPv6 networks, even `::/0`, never contain the IPv4 addresses that [`client_ip`](crate::key::client_ip) reads from
 /// IPv6 addresses.
@@ -24,7 +24,7 @@ use crate::valid::valid;
 /// ```
 ///
 /// # Panics
-/// If a text is invalid.
+/// Panics if a text is invalid.
 #[must_use]
 #[track_caller]
 #[doc(alias = "cidr")]
@@ -37,10 +37,10 @@ pub fn address_in<T: AsRef<str>>(
     valid(try_address_in(client, networks))
 }
 
-/// The fallible [`address_in`].
+/// Works like [`address_in`], but never panics.
 ///
 /// # Errors
-/// If a text is invalid.
+/// Returns an error if a text is invalid.
 pub fn try_address_in<T: AsRef<str>>(
     client: ClientIp,
     networks: impl IntoIterator<Item = T>,
@@ -62,7 +62,7 @@ pub fn try_address_in<T: AsRef<str>>(
 /// Mapped IPv6 becomes IPv4, as in [`address_in`].
 ///
 /// # Errors
-/// If the text is invalid.
+/// Returns an error if the text is invalid.
 pub fn try_network_range(text: &str) -> Result<(IpAddr, IpAddr), PatternError> {
     match network(text) {
         Some(network) => Ok((network.network(), network.broadcast())),

@@ -32,7 +32,8 @@ pub fn not(condition: impl Condition) -> Box<dyn Condition> {
 
 /// Matches if at least one condition matches.
 ///
-/// Never matches if empty. The first match decides. Box different types.
+/// An empty list never matches. Later conditions do not run after a match. Box conditions of
+/// different types.
 #[must_use]
 #[doc(alias = "or")]
 pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Condition> {
@@ -42,7 +43,8 @@ pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Con
 
 /// Matches if all conditions match.
 ///
-/// Always matches if empty. The first mismatch decides. Box different types.
+/// An empty list always matches. Later conditions do not run after a mismatch. Box conditions of
+/// different types.
 #[must_use]
 #[doc(alias = "and")]
 #[doc(alias = "all")]
@@ -55,20 +57,20 @@ pub fn every<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn C
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// Not a path pattern.
+    /// The text is not a path pattern.
     Path {
         /// The pattern.
         pattern: String,
         /// The mistake.
         reason: String,
     },
-    /// Not a host, an address, or `*.` before a name.
+    /// The text is not a host, an address, or `*.` before a name.
     Host(String),
-    /// Not an address or a network.
+    /// The text is not an address or a network.
     Network(String),
-    /// Not a full gRPC service name.
+    /// The text is not a full gRPC service name.
     GrpcService(String),
-    /// Not a full gRPC method name.
+    /// The text is not a full gRPC method name.
     GrpcMethod(String),
 }
 

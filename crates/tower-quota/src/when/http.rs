@@ -28,7 +28,7 @@ pub fn method(methods: impl IntoIterator<Item = Method>) -> Box<dyn Condition> {
 /// match](RequestHead::path_matches).
 ///
 /// # Panics
-/// If the pattern is invalid.
+/// Panics if the pattern is invalid.
 #[must_use]
 #[track_caller]
 #[doc(alias = "url")]
@@ -36,10 +36,11 @@ pub fn path(pattern: &str) -> Box<dyn Condition> {
     valid(try_path(pattern))
 }
 
-/// The fallible [`path`].
+/// Works like [`path`], but never panics.
 ///
 /// # Errors
-/// Without a leading slash, with malformed braces, or if a segment begins with `:` or `*`, as in axum 0.7.
+/// Returns an error without a leading slash, with malformed braces, or if a segment begins with `:`
+/// or `*`, as in axum 0.7.
 pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     let refused = |reason: String| PatternError::Path {
         pattern: pattern.to_owned(),
@@ -65,7 +66,8 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
 
 /// Matches requests that axum routed by this pattern.
 ///
-/// Include `nest` prefixes. Never matches without a [`key::route`](crate::key::route()), unlike [`path`].
+/// Include `nest` prefixes. Unlike [`path`], the condition never matches a request without a
+/// [`key::route`](crate::key::route()).
 #[cfg(feature = "axum")]
 #[must_use]
 #[doc(alias = "MatchedPath")]
@@ -84,7 +86,8 @@ pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
 fn watch_route(watch: &Watch, pattern: &str, route: Option<&str>, head: &RequestHead<'_>) {
     let Some(route) = route else {
         let original = head.extensions().get::<axum::extract::OriginalUri>();
-        // Scans of unknown paths prove no mistake.
+        // A client that scans unknown paths is no sign of a mistake, so count only requests with a
+        // route.
         if original.is_none() {
             watch.route_missed(pattern, || {
                 String::from(
@@ -128,17 +131,18 @@ fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
 /// and exemptions must match all.
 ///
 /// # Panics
-/// If the pattern is invalid.
+/// Panics if the pattern is invalid.
 #[must_use]
 #[track_caller]
 pub fn host(pattern: &str) -> Box<dyn Condition> {
     valid(try_host(pattern))
 }
 
-/// The fallible [`host`].
+/// Works like [`host`], but never panics.
 ///
 /// # Errors
-/// For empty patterns, ports, stars except in a leading `*.`, or invalid characters.
+/// Returns an error for empty patterns, ports, stars except in a leading `*.`, or invalid
+/// characters.
 pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     let domain = pattern.strip_prefix("*.");
     let name = domain.unwrap_or(pattern);
@@ -176,7 +180,7 @@ fn is_under(host: &[u8], domain: &[u8]) -> bool {
 /// Like gRPC servers, the condition ignores the content type.
 ///
 /// # Panics
-/// If the name is invalid.
+/// Panics if the name is invalid.
 #[must_use]
 #[track_caller]
 #[doc(alias = "grpc")]
@@ -184,10 +188,10 @@ pub fn grpc_service(name: &str) -> Box<dyn Condition> {
     valid(try_grpc_service(name))
 }
 
-/// The fallible [`grpc_service`].
+/// Works like [`grpc_service`], but never panics.
 ///
 /// # Errors
-/// If the name is empty or has a slash.
+/// Returns an error if the name is empty or has a slash.
 pub fn try_grpc_service(name: &str) -> Result<Box<dyn Condition>, PatternError> {
     if name.is_empty() || name.contains('/') {
         return Err(PatternError::GrpcService(name.to_owned()));
@@ -201,7 +205,7 @@ pub fn try_grpc_service(name: &str) -> Result<Box<dyn Condition>, PatternError> 
 /// Matches calls of a gRPC method, like `"grpc.health.v1.Health/Check"`.
 ///
 /// # Panics
-/// If the name is invalid.
+/// Panics if the name is invalid.
 #[must_use]
 #[track_caller]
 #[doc(alias = "rpc")]
@@ -209,10 +213,10 @@ pub fn grpc_method(name: &str) -> Box<dyn Condition> {
     valid(try_grpc_method(name))
 }
 
-/// The fallible [`grpc_method`].
+/// Works like [`grpc_method`], but never panics.
 ///
 /// # Errors
-/// Unless the name is a service, one slash, and a method.
+/// Returns an error unless the name is a service, one slash, and a method.
 pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
     match name.split_once('/') {
         Some((service, method))

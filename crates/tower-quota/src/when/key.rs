@@ -27,7 +27,7 @@ pub fn key_in<K: AsRef<[u8]>>(
     keys: impl IntoIterator<Item = K>,
 ) -> Box<dyn Condition> {
     let mut listed: HashSet<Box<[u8]>> = keys.into_iter().map(|key| key.as_ref().into()).collect();
-    // Empty keys are missing or conflicting.
+    // An empty key stands for a missing or conflicting key, and matches no client.
     listed.remove(&[][..]);
     Box::new(move |head: &RequestHead<'_>| {
         if head.holds_in_doubt() {

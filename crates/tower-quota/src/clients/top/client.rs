@@ -31,7 +31,7 @@ impl TopClient {
     /// The maximum bytes of a remembered key, because clients choose their keys.
     pub(super) const LONGEST_KEY: usize = 1_024;
 
-    /// Returns the [text](crate::ClientKey::Text) of the key, if any. May be a secret.
+    /// Returns the [text](crate::ClientKey::Text) of the key, if any. The text may be a secret.
     ///
     /// For IPv6, you get the first address of the network.
     #[must_use]

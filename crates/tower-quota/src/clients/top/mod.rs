@@ -19,7 +19,7 @@ use self::windows::Window;
 
 #[derive(Default)]
 pub(crate) struct TopClients {
-    /// A secret hash keeps clients from choosing equal hashes.
+    /// Hashes with a secret, so that clients cannot choose equal hashes.
     hasher: RandomState,
     windows: Mutex<Option<[Window; 3]>>,
 }

@@ -16,7 +16,7 @@ use super::client::TopClient;
 pub(super) struct Sketch {
     capacity: usize,
     clients: HashMap<u64, TopClient>,
-    /// The most requests of a client outside of the sketch.
+    /// The maximum number of requests of a client that the sketch does not contain.
     missing: u64,
 }
 
@@ -61,7 +61,7 @@ impl Sketch {
         self.clients.insert(hash, client);
     }
 
-    /// The clients with the most certain requests come first.
+    /// Returns the clients by their certain number of requests, the highest first.
     pub(super) fn top<'a>(
         sketches: impl IntoIterator<Item = &'a Self>,
         most: usize,

@@ -20,7 +20,7 @@ pub enum TopWindow {
     Hour,
 }
 
-/// The present slice comes last.
+/// The slices of a window. The present slice comes last.
 pub(super) struct Window {
     slices: VecDeque<Sketch>,
     slice: Duration,

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::network::canonical;
 
-/// Clients choose the length.
+/// The length of the right end that is read. Clients choose how long the list is.
 const MAX_LIST_BYTES: usize = 4_096;
 
 /// Whether quoted strings (RFC 9110, section 5.6.4) hide commas.
@@ -18,7 +18,8 @@ pub(super) enum Quotes {
 
 /// Yields elements from the right, and `None` if the rest is unreliable.
 ///
-/// Strings also start from the right. From the left, a client's unfinished string would swallow the proxy's text.
+/// Quoted strings are found from the right too. From the left, a client's unfinished string would
+/// swallow the proxy's text.
 pub(super) fn elements<'h>(
     lines: GetAll<'h, HeaderValue>,
     quotes: Quotes,
@@ -65,12 +66,13 @@ fn escaped(before: &[u8]) -> bool {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ipv6 {
-    /// Brackets are optional without a port.
+    /// IPv6 may stand without brackets, because no port follows.
     Bare,
     Bracketed,
 }
 
-/// Rejects leading zeros, and zones like `fe80::1%eth0`, which only one machine understands.
+/// Parses an address. Rejects leading zeros, and zones like `fe80::1%eth0`, which only one machine
+/// understands.
 pub(super) fn address(text: &[u8], ipv6: Ipv6) -> Option<IpAddr> {
     let text = core::str::from_utf8(text).ok()?.trim_matches([' ', '\t']);
     let address = if let Some(bracketed) = text.strip_prefix('[') {
@@ -92,7 +94,7 @@ pub(super) fn address(text: &[u8], ipv6: Ipv6) -> Option<IpAddr> {
     Some(canonical(address))
 }
 
-/// Accepts obfuscated ports (RFC 7239, section 6).
+/// Returns whether the text is a port, perhaps obfuscated (RFC 7239, section 6).
 fn is_port(text: &str) -> bool {
     match text.as_bytes() {
         [b'_', hidden @ ..] => {

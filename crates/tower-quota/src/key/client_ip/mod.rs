@@ -100,17 +100,17 @@ impl ClientIp {
     /// clients.
     ///
     /// # Panics
-    /// If `bits` is out of range.
+    /// Panics if `bits` is out of range.
     #[must_use]
     #[track_caller]
     pub fn prefix_v6(self, bits: u8) -> Self {
         valid(self.try_prefix_v6(bits))
     }
 
-    /// The fallible [`ClientIp::prefix_v6`].
+    /// Works like [`ClientIp::prefix_v6`], but never panics.
     ///
     /// # Errors
-    /// If `bits` is out of range.
+    /// Returns an error if `bits` is out of range.
     pub fn try_prefix_v6(mut self, bits: u8) -> Result<Self, ConfigError> {
         if !matches!(bits, 1..=128) {
             return Err(ConfigError::AddressPrefix { bits, most: 128 });
@@ -122,17 +122,17 @@ impl ClientIp {
     /// Counts IPv4 by the first `bits` bits, 1 to 32 (default 32).
     ///
     /// # Panics
-    /// If `bits` is out of range.
+    /// Panics if `bits` is out of range.
     #[must_use]
     #[track_caller]
     pub fn prefix_v4(self, bits: u8) -> Self {
         valid(self.try_prefix_v4(bits))
     }
 
-    /// The fallible [`ClientIp::prefix_v4`].
+    /// Works like [`ClientIp::prefix_v4`], but never panics.
     ///
     /// # Errors
-    /// If `bits` is out of range.
+    /// Returns an error if `bits` is out of range.
     pub fn try_prefix_v4(mut self, bits: u8) -> Result<Self, ConfigError> {
         if !matches!(bits, 1..=32) {
             return Err(ConfigError::AddressPrefix { bits, most: 32 });

@@ -97,7 +97,7 @@ impl Prefix {
         }
     }
 
-    /// Accepts only networks with the counted prefix length.
+    /// Parses a network with the counted prefix length, or an address.
     pub(super) fn parse(self, scope: Name, text: &str) -> Option<Key<'static>> {
         let network = network(text)?;
         let bits = if matches!(network, IpNet::V4(_)) {

@@ -2,7 +2,7 @@ use core::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// Sorted and disjoint networks.
+/// A set of addresses, as sorted and disjoint networks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Networks(Vec<IpNet>);
 
@@ -14,7 +14,7 @@ impl FromIterator<IpNet> for Networks {
 
 impl Networks {
     pub(crate) fn contain(&self, address: IpAddr) -> bool {
-        // IPv4 sorts before IPv6.
+        // The search works across both families, because IPv4 sorts before IPv6.
         let begun = self
             .0
             .partition_point(|network| network.network() <= address);

@@ -28,17 +28,17 @@ impl Proxies {
     /// Your clients must have addresses outside the networks.
     ///
     /// # Panics
-    /// If an entry is invalid.
+    /// Panics if an entry is invalid.
     #[must_use]
     #[track_caller]
     pub fn networks(networks: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         valid(Self::try_networks(networks))
     }
 
-    /// The fallible [`Proxies::networks`].
+    /// Works like [`Proxies::networks`], but never panics.
     ///
     /// # Errors
-    /// If an entry is invalid.
+    /// Returns an error if an entry is invalid.
     pub fn try_networks(
         networks: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<Self, ConfigError> {
@@ -58,17 +58,17 @@ impl Proxies {
     /// Clients that can bypass your proxies can forge addresses.
     ///
     /// # Panics
-    /// If `count` is out of range.
+    /// Panics if `count` is out of range.
     #[must_use]
     #[track_caller]
     pub fn hops(count: u8) -> Self {
         valid(Self::try_hops(count))
     }
 
-    /// The fallible [`Proxies::hops`].
+    /// Works like [`Proxies::hops`], but never panics.
     ///
     /// # Errors
-    /// If `count` is out of range.
+    /// Returns an error if `count` is out of range.
     pub const fn try_hops(count: u8) -> Result<Self, ConfigError> {
         if matches!(count, 1..=Self::MAX_HOPS) {
             Ok(Self(Trust::Hops(count)))
@@ -77,7 +77,8 @@ impl Proxies {
         }
     }
 
-    /// The peer is at distance 0.
+    /// Returns whether you trust the proxy at this distance from the server. The peer is at
+    /// distance 0.
     fn contain(&self, address: Option<IpAddr>, distance: usize) -> bool {
         match &self.0 {
             Trust::Networks(networks) => address.is_some_and(|address| networks.contain(address)),
@@ -103,7 +104,8 @@ impl Behind {
         }
     }
 
-    /// Trusts an entry only if a proxy wrote the entry.
+    /// Walks from the peer to the client, and trusts an entry only if a trusted proxy wrote the
+    /// entry.
     fn walk(
         &self,
         peer: Option<IpAddr>,

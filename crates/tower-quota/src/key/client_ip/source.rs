@@ -59,7 +59,7 @@ impl Source {
     /// Returns the source for this header.
     ///
     /// # Errors
-    /// If `name` is invalid.
+    /// Returns an error if `name` is invalid.
     pub fn try_header(name: &str) -> Result<Self, InvalidHeaderName> {
         let name = HeaderName::from_bytes(name.as_bytes())?;
         let known = KNOWN.iter().find(|source| source.name() == name);

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 /// [`issuer`](Self::issuer) and [`audience`](Self::audience) to check `iss` and `aud`.
 ///
 /// # Panics
-/// If not exactly one crypto backend is enabled, either `jwt-rust-crypto` here, or `rust_crypto` or `aws_lc_rs` in
-/// `jsonwebtoken` 11.
+/// Verifying panics unless exactly one crypto backend is enabled, either `jwt-rust-crypto` here, or
+/// `rust_crypto` or `aws_lc_rs` in `jsonwebtoken` 11.
 #[derive(Clone)]
 pub struct JwtKey {
     key: DecodingKey,
@@ -24,7 +24,7 @@ impl JwtKey {
     /// Verifies HS256, HS384 and HS512 by a shared secret.
     ///
     /// # Errors
-    /// If the secret is empty.
+    /// Returns an error if the secret is empty.
     pub fn hmac(secret: &[u8]) -> Result<Self, InvalidJwtKey> {
         if secret.is_empty() {
             return Err(InvalidJwtKey(String::from("the secret is empty")));
@@ -35,7 +35,7 @@ impl JwtKey {
     /// Verifies RS256 to RS512 and PS256 to PS512 by a public key in PEM.
     ///
     /// # Errors
-    /// If the key is of another kind.
+    /// Returns an error if the key is of another kind.
     pub fn rsa_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_rsa_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
@@ -43,7 +43,7 @@ impl JwtKey {
     /// Verifies ES256 and ES384 by a P-256 or P-384 public key in PEM.
     ///
     /// # Errors
-    /// If the key is of another kind.
+    /// Returns an error if the key is of another kind.
     pub fn ec_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_ec_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
@@ -51,7 +51,7 @@ impl JwtKey {
     /// Verifies EdDSA by an Ed25519 public key in PEM.
     ///
     /// # Errors
-    /// If the key is of another kind.
+    /// Returns an error if the key is of another kind.
     pub fn ed_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_ed_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }

@@ -13,7 +13,7 @@ use super::extractor::KeyExtractor;
 use super::values::bearer;
 use crate::head::RequestHead;
 
-/// The tokens that block lists verify in a request.
+/// The maximum number of tokens of a request that block lists verify.
 const MAX_VERIFIED: usize = 4;
 
 /// Counts by a verified claim of a JSON web token (RFC 7519), for example `sub`.
@@ -61,7 +61,7 @@ pub fn unverified_jwt_claim(claim: impl Into<Name>) -> JwtClaim {
 pub struct JwtClaim {
     scope: Name,
     claim: Name,
-    /// Any key may verify. Without keys, every token is accepted.
+    /// The keys, of which any may verify a token. Without keys, the extractor accepts every token.
     keys: Vec<JwtKey>,
     pub(super) token: Arc<dyn KeyExtractor>,
 }
@@ -138,7 +138,7 @@ impl KeyExtractor for JwtClaim {
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         let token = self.token.extract(head)?;
         if token.as_bytes().is_empty() {
-            // The tokens conflict.
+            // An empty key stands for conflicting tokens.
             return Some(Key::new(self.scope, &[]));
         }
         self.text(token.as_bytes(), &self.keys)
@@ -149,7 +149,8 @@ impl KeyExtractor for JwtClaim {
         let mut sent = 0;
         self.token.each_key(head, &mut |token| {
             sent += 1;
-            // Verifying is slow. Unverified, further tokens can only block their own request.
+            // Verifying is slow, so a request must not ask for much of it. Further tokens are read
+            // without verifying, and can only block their own request.
             let keys = if sent > MAX_VERIFIED {
                 &[]
             } else {

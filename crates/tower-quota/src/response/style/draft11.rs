@@ -1,4 +1,4 @@
-//! Follows draft-ietf-httpapi-ratelimit-headers-11, unchanged on the wire since draft 8.
+//! Writes the fields of draft-ietf-httpapi-ratelimit-headers-11, which look the same since draft 8.
 
 use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
 use tower_quota_core::Name;

@@ -16,7 +16,7 @@ impl WriteHeaders for Draft7 {
         &FIELDS
     }
 
-    /// Keeps a stricter or unreadable dictionary of an inner limiter.
+    /// Writes the fields, but keeps a stricter or unreadable dictionary of an inner limiter.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         let Some(limit) = report.tightest().filter(|_| !report.is_local()) else {
             return;

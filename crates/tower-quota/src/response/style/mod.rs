@@ -1,4 +1,4 @@
-//! The styles of header fields, in a file per style.
+//! Defines the styles of header fields, each in a file.
 
 mod draft11;
 mod draft6;
@@ -29,7 +29,7 @@ pub enum HeaderStyle {
     Draft11,
     /// `RateLimit: limit=20, remaining=19, reset=1` and `RateLimit-Policy: 20;w=2` of draft 7.
     ///
-    /// The tightest limit, and `Retry-After` as the reset of a refusal.
+    /// The fields report the tightest limit. The reset of a refusal is the time to retry.
     Draft7,
     /// `RateLimit-Limit: 20`, `RateLimit-Remaining: 19`, `RateLimit-Reset: 1` and `RateLimit-Policy: 20;w=2` of draft 6.
     ///
@@ -62,7 +62,7 @@ impl HeaderStyle {
         }
     }
 
-    /// Styles must write different fields.
+    /// Returns the writers of the styles, which must write different fields.
     pub(crate) fn writers(
         styles: impl IntoIterator<Item = Self>,
     ) -> Result<Vec<Arc<dyn WriteHeaders>>, ConfigError> {

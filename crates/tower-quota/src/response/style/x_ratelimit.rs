@@ -30,7 +30,7 @@ impl WriteHeaders for XRateLimit {
         &FIELDS
     }
 
-    /// Keeps complete and stricter fields of an inner limiter.
+    /// Writes the fields, but keeps complete and stricter fields of an inner limiter.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         let Some(limit) = report.tightest() else {
             if report.is_uncounted() {

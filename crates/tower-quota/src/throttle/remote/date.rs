@@ -3,7 +3,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use http::HeaderMap;
 use http::header::DATE;
 
-/// Falls back to the system's clock.
+/// Returns the time of the response by its `Date`, or else by the system's clock.
 pub(super) fn response_time(headers: &HeaderMap) -> u64 {
     let sent = headers
         .get(DATE)

@@ -12,7 +12,8 @@ const MAX_VALUE_BYTES: usize = 1_024;
 
 const MAX_LINES: usize = 8;
 
-/// Larger numbers are timestamps (since 2001), not durations (31 years).
+/// The smallest timestamp. Larger numbers would be durations of over 31 years, so they are
+/// timestamps since 2001.
 const FIRST_TIMESTAMP: u64 = 1_000_000_000;
 
 const RESOURCE_EXHAUSTED: u64 = 8;

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use http::HeaderMap;
 
-/// In base64. Servers limit all headers together to 8 KiB.
+/// The maximum length in base64, because servers limit all headers together to 8 KiB.
 const MAX_BYTES: usize = 8_192;
 
 pub(super) fn retry_delay(headers: &HeaderMap) -> Option<Duration> {
@@ -19,14 +19,14 @@ pub(super) fn retry_delay(headers: &HeaderMap) -> Option<Duration> {
     status_delay(&status)
 }
 
-/// `google.rpc.Status { 3: repeated google.protobuf.Any }`
+/// Reads `google.rpc.Status { 3: repeated google.protobuf.Any }`.
 fn status_delay(status: &[u8]) -> Option<Duration> {
     fields(status)
         .filter(|field| field.number == 3)
         .find_map(|detail| any_delay(detail.bytes))
 }
 
-/// `Any { 1: type_url, 2: RetryInfo { 1: Duration } }`
+/// Reads `Any { 1: type_url, 2: RetryInfo { 1: Duration } }`.
 fn any_delay(detail: &[u8]) -> Option<Duration> {
     let type_url = last(detail, 1)?.bytes;
     if !type_url.ends_with(b"/google.rpc.RetryInfo") {
@@ -36,7 +36,7 @@ fn any_delay(detail: &[u8]) -> Option<Duration> {
     duration(last(info, 1)?.bytes)
 }
 
-/// `google.protobuf.Duration { 1: int64 seconds, 2: int32 nanos }`, if positive.
+/// Reads a positive `google.protobuf.Duration { 1: int64 seconds, 2: int32 nanos }`.
 fn duration(message: &[u8]) -> Option<Duration> {
     let value = |number| last(message, number).map_or(0, |field| field.value);
     let seconds = u64::try_from(value(1).cast_signed()).ok()?;
@@ -44,7 +44,7 @@ fn duration(message: &[u8]) -> Option<Duration> {
     (nanos < 1_000_000_000).then(|| Duration::new(seconds, nanos))
 }
 
-/// A value for varints, otherwise bytes.
+/// A field of a message, with a value for varints and bytes otherwise.
 struct Field<'a> {
     number: u64,
     value: u64,
@@ -57,7 +57,7 @@ fn last(message: &[u8], number: u64) -> Option<Field<'_>> {
         .last()
 }
 
-/// Stops at the first invalid byte.
+/// Yields the fields of a message, up to the first invalid byte.
 fn fields(mut message: &[u8]) -> impl Iterator<Item = Field<'_>> {
     core::iter::from_fn(move || {
         let tag = take_varint(&mut message)?;
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn invalid_delay_is_ignored() {
         for message in [
-            // -1 second, 10^9 nanoseconds, -1 nanosecond.
+            // These encode -1 second, 10^9 nanoseconds and -1 nanosecond.
             &[8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1][..],
             &[16, 0x80, 0x94, 0xeb, 0xdc, 3],
             &[16, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1],
@@ -144,7 +144,7 @@ mod tests {
     fn longer_details_are_ignored() {
         let header = |length| {
             let mut status = details(Some(Duration::from_secs(7)));
-            // Field 15, of bytes.
+            // The tag is field 15, of bytes.
             status.extend([0x7a, 0x80, 0x28]);
             status.resize(length, 0);
             let value = STANDARD_NO_PAD.encode(status);

@@ -54,7 +54,8 @@ fn retry_after_is_seconds_or_date() {
 
 #[test]
 fn retry_after_counts_on_errors_only() {
-    // With 202 the field is the time to poll for the result; with 301, the time to follow.
+    // With 202, the field is the time to poll for the result. With 301, the field is the time to
+    // follow.
     let asked = headers(&[("retry-after", "120")]);
     for status in [
         StatusCode::OK,
