@@ -10,7 +10,8 @@ pub(crate) struct Answer {
     pub(crate) times: AnswerTimes,
 }
 
-/// Two instants on the clock of this instance, and `at` on the clock of the store.
+/// The times of an answer. `at` is on the clock of the store, and the other two are on the clock of
+/// this instance.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AnswerTimes {
     pub(crate) sent: u64,

@@ -1,10 +1,10 @@
-/// A client is hot from so many requests within a term. A lease and its refund are two calls, so leases for fewer
-/// requests save little.
+/// The number of requests within a term that makes a client hot. A lease and its refund are two
+/// calls, so leases for fewer requests save little.
 const HOT_REQUESTS: u32 = 8;
-/// The microseconds that these requests have to last, unless they filled the term before. A shorter burst is over when
-/// its lease arrives.
+/// The microseconds over which the requests must spread, unless they filled the term before. A
+/// shorter burst is over when its lease arrives.
 const LASTING: u64 = 100_000;
-/// The requests from which a client is hot at once.
+/// The number of requests that makes a client hot at once.
 const HOT_AT_ONCE: u32 = 64;
 
 #[derive(Default)]
@@ -65,7 +65,8 @@ impl Demand {
         self.now.units.max(self.before.units)
     }
 
-    /// Bounds the units by requests of this cost, because other requests may cost more or less.
+    /// Returns the units if all requests had this cost, because earlier requests may have cost more
+    /// or less.
     pub(crate) fn units_at_cost(&self, cost: u64) -> u64 {
         let requests = u64::from(self.now.requests.max(self.before.requests));
         self.units().max(cost).min(requests.saturating_mul(cost))

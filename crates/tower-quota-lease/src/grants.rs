@@ -5,13 +5,13 @@ use tower_quota_core::Timestamp;
 pub(crate) struct Grant {
     pub(crate) units: u64,
     pub(crate) charged: u64,
-    /// On the store's clock.
+    /// The instant of the charge on the store's clock.
     pub(crate) charged_at: Timestamp,
-    /// On the clock of this instance.
+    /// The end on the clock of this instance.
     pub(crate) ends_at: u64,
 }
 
-/// In the order of their ends.
+/// The grants of a limit, in the order of their ends.
 #[derive(Default)]
 pub(crate) struct Grants(Vec<Grant>);
 
@@ -48,7 +48,7 @@ impl Grants {
         }
         for grant in &mut self.0 {
             if now < grant.ends_at && grant.charged_at >= charged_at {
-                // A refund of more units than were taken creates no units.
+                // Bound the units, so that a refund of more units than were taken creates no units.
                 let back = units.min(grant.charged - grant.units);
                 grant.units += back;
                 units -= back;
@@ -57,7 +57,8 @@ impl Grants {
         true
     }
 
-    /// A spent grant stays until its end, because refused requests put their units back.
+    /// Adds a grant. A spent grant stays until its end, because refused requests put their units
+    /// back.
     pub(crate) fn add(&mut self, now: u64, grant: Grant) {
         self.0
             .retain(|grant| grant.units > 0 || now < grant.ends_at);
@@ -123,7 +124,8 @@ mod tests {
         assert!(grants.put_back(80, 2, charged_at));
         assert_eq!(grants.remove(&grant(2, 10, 110)), 2);
         assert_eq!(grants.take(90, 5), Some(Timestamp::from_micros(60)));
-        // No task removes a grant after its runtime has ended.
+        // `add` removes ended grants too, because the task that removes a grant may have ended with
+        // its runtime.
         grants.add(160, grant(1, 150, 250));
         assert_eq!(grants.0.len(), 1);
     }

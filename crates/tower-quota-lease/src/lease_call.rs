@@ -40,7 +40,7 @@ pub(crate) struct LeaseCall<S: Store> {
     /// Whether the store may have charged the leases.
     was_sent: bool,
     granted: Vec<Lease>,
-    /// Dropped when the answer is recorded, for the requests that wait.
+    /// A sender that is dropped when the answer is recorded, to wake the requests that wait.
     answered: Option<watch::Sender<()>>,
 }
 
@@ -61,7 +61,8 @@ impl<S: Store> LeaseCall<S> {
             granted: Vec::new(),
             answered: Some(answered),
         };
-        // Subscribed before the look, so that either the call sees the closing store or `close` waits for the call.
+        // Subscribe before reading the state. Then either the call sees the closing store, or
+        // `close` waits for the call.
         let closing = shared.closing.subscribe();
         let is_closing = *closing.borrow();
         let Some(runtime) = Handle::try_current().ok().filter(|_| !is_closing) else {
@@ -119,7 +120,8 @@ impl<S: Store> LeaseCall<S> {
             let units = if is_granted { want.units } else { 0 };
             shard.stats.units_leased += units;
             let Some(pool) = shard.pool_of(digest, want.serial) else {
-                // The limit was reset meanwhile. A refund could give back units that others were charged since.
+                // Do not refund, because the limit was reset meanwhile. A refund could give back
+                // units that others were charged since.
                 shard.stats.units_lost += units;
                 continue;
             };

@@ -93,7 +93,7 @@ impl<S: Store> Leased<S> {
         let store = &self.shared.store;
         if request.is_unplanned() {
             request.count(|stats| stats.by_store += 1);
-            // The answer has entries, for a cache around this store.
+            // Pass the answer on with its entries, for a cache around this store.
             return Box::pin(store.store().check(charges));
         }
         let refusal = store.refusal(&request.asked(charges));
@@ -116,7 +116,7 @@ impl<S: Store> Leased<S> {
         let owned: Vec<OwnedCharge> = charges.iter().map(OwnedCharge::from).collect();
         Box::pin(async move {
             for mut call in calls {
-                // An error says that the call has ended.
+                // Ignore the error, which says that the call has ended.
                 let _ = call.changed().await;
             }
             let charges: Vec<Charge<'_>> = owned.iter().map(OwnedCharge::as_charge).collect();
@@ -170,14 +170,14 @@ impl<S: Store> Store for Leased<S> {
             closing,
         } = &*self.shared;
         closing.send_replace(true);
-        // Without a runtime, leases and timers cannot exist.
+        // Close the store at once, because leases and timers cannot exist without a runtime.
         if Handle::try_current().is_err() {
             return store.close(deadline).await;
         }
         let started = pools.now();
         let ended = tokio::time::timeout(deadline, closing.closed()).await;
         let elapsed = Duration::from_micros(pools.now().saturating_sub(started));
-        // The wrapped store closes even if refunds fail, so that later requests do not reach it.
+        // Close the wrapped store even if refunds fail, so that later requests do not reach it.
         store.close(deadline.saturating_sub(elapsed)).await && ended.is_ok()
     }
 }

@@ -9,7 +9,7 @@ struct Known {
     plan: Option<Plan>,
     units: u64,
     held: u64,
-    /// After a refund into a lease, without a call to the store.
+    /// The status after a refund into a lease, which needs no call of the store.
     refunded: Option<LimitStatus>,
 }
 
@@ -71,7 +71,7 @@ impl Known {
             return *status;
         };
         let mut status = plan.own_status(status, self.held);
-        // Leases admit a request that the store refuses.
+        // Admit the request if leases have the units, even if the store has none.
         let is_held = self.held >= self.units.max(1);
         if operation == Operation::Peek && is_held && status.outcome.is_refusal() {
             status.outcome = Outcome::Allow;

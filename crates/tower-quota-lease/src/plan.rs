@@ -4,15 +4,16 @@ use tower_quota_core::{Algorithm, Charge, ChargeMode, Left, LimitStatus, Quota};
 
 use crate::answer::micros;
 
-/// In microseconds. A shorter lease saves hardly a call.
+/// The shortest term in microseconds. A shorter lease saves hardly a call.
 const SHORTEST: u64 = 5_000;
-/// The part of its burst that a bucket gives up at most.
+/// The divisor of the largest part of its burst that a bucket gives up.
 const BURST_SHARE: u64 = 20;
-/// The leases of smaller buckets are spent before they have saved a call.
+/// The minimum of units that a leased bucket gives up. Leases of smaller buckets are spent before
+/// they have saved a call.
 const FEWEST_GIVEN_UP: u64 = 5;
-/// The longest lease, as a part of the window.
+/// The divisor of a window for its longest lease.
 const WINDOW_SHARE: u64 = 10;
-/// The part of its rate that a sliding window gives up at most.
+/// The divisor of the largest part of its rate that a sliding window gives up.
 const RATE_SHARE: u64 = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,16 +21,18 @@ pub(crate) struct Plan {
     pub(crate) asked: Quota,
     /// The quota in the store.
     pub(crate) counted: Quota,
-    /// In microseconds.
+    /// The term of a lease in microseconds.
     pub(crate) term: u64,
     /// The units that a bucket refills within a term. Windows have 0, because their units come back at once.
     pub(crate) refilled: u64,
 }
 
 impl Plan {
-    /// All requests of a limit have the same plan, so that the store converts no counter between requests.
+    /// Returns the plan of a charge, unless the limit has no leases. All requests of a limit get
+    /// the same plan, so that the store converts no counter between requests.
     pub(crate) fn of(charge: &Charge<'_>, longest: u64) -> Option<Self> {
-        // Strikes and counted refusals belong to single requests.
+        // Do not lease limits with penalties or counted refusals, which the store counts for each
+        // request.
         if charge.is_exact() || charge.counts_refusals() || charge.penalised_by().is_some() {
             return None;
         }
@@ -91,7 +94,7 @@ impl Plan {
         }
     }
 
-    /// In microseconds, for a bucket.
+    /// Returns the microseconds in which a bucket refills these units.
     pub(crate) fn refill_time(&self, units: u64) -> u64 {
         let rate = self.asked.units();
         ratio(units, micros(self.asked.period()), rate, rate - 1)

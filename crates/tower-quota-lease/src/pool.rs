@@ -1,4 +1,4 @@
-//! The units that an instance holds of one limit of one key.
+//! Holds the leased units of one limit of one key.
 //!
 //! After a call that found few units, the pool refuses requests for a quarter of a lease, while units collect in the
 //! store. Otherwise each unit would need a call.
@@ -14,24 +14,24 @@ use crate::demand::Demand;
 use crate::grants::{Grant, Grants};
 use crate::plan::Plan;
 
-/// An exact round trip is as good as a lease of one unit.
+/// The smallest lease. An exact round trip is as good as a lease of one unit.
 pub(crate) const SMALLEST: u64 = 2;
-/// A pause lasts this part of a lease.
+/// The divisor of a lease for the length of a pause.
 const PAUSES: u64 = 4;
 const PAUSE_AFTER_LOSS: u64 = 16;
-/// In microseconds, unless leases are longer.
+/// The timeout of a call in microseconds, unless leases are longer.
 pub(crate) const CALL_DEADLINE: u64 = 1_000_000;
 
 pub(crate) struct Pool {
     pub(crate) limit: Name,
     pub(crate) plan: Plan,
-    /// Differs from the serial of an earlier pool that was reset.
+    /// A number that differs from the number of an earlier pool of the limit, which was reset.
     pub(crate) serial: u64,
     pub(crate) grants: Grants,
     pub(crate) demand: Demand,
     answer: Answer,
     pause_until: u64,
-    /// The instant of the next call for a lease. For a call in flight, its timeout.
+    /// The instant of the next call for a lease, or the timeout of the call in flight.
     next_lease_at: u64,
     call: Option<Call>,
 }
@@ -43,7 +43,8 @@ struct Call {
     units: u64,
 }
 
-/// Its sender is dropped when the answer to a call for a lease is recorded, or the call has failed.
+/// The receiving end of a call. The sender is dropped when the answer is recorded or the call has
+/// failed.
 pub(crate) type CallEnd = watch::Receiver<()>;
 
 #[derive(Clone, Copy)]
@@ -59,7 +60,8 @@ pub(crate) struct Want {
 impl Want {
     pub(crate) fn charge<'c>(&'c self, key: &'c Key<'c>, units: u64) -> Charge<'c> {
         let charge = Charge::new(self.limit, &self.plan.counted, key).cost(units);
-        // The store then knows its refill since the charge, and refunds a part of the charge exactly.
+        // Let the store remember the refill since the charge, so that it refunds a part of the
+        // charge exactly.
         charge.refundable()
     }
 }
@@ -93,7 +95,7 @@ impl Pool {
     /// slower.
     pub(crate) fn call_for(&self, cost: u64) -> Option<CallEnd> {
         let call = self.call.as_ref().filter(|call| cost <= call.units)?;
-        // Another runtime may stand still.
+        // Wait only for a call on this runtime, because another runtime may stand still.
         let is_here = Handle::try_current().ok()?.id() == call.runtime;
         is_here.then(|| call.end.clone())
     }
@@ -103,7 +105,8 @@ impl Pool {
         let Answer {
             remaining, times, ..
         } = self.answer;
-        // Otherwise all requests would ask the store until the first answer of the window.
+        // Count a new window as full. Otherwise all requests would ask the store until the first
+        // answer of the window.
         let is_new_window = self.is_window()
             && times != AnswerTimes::default()
             && self.answer.reset_after(now).is_zero();
@@ -118,7 +121,7 @@ impl Pool {
         self.demand.is_recent(now) || now < self.next_lease_at || self.grants.have_units()
     }
 
-    /// A cost that never fits is no demand.
+    /// Notes the demand of a request, unless the cost never fits.
     pub(crate) fn note(&mut self, now: u64, cost: u64) {
         if cost <= self.plan.counted.capacity() {
             self.demand.note(now, cost);
@@ -146,9 +149,9 @@ impl Pool {
         Some((refused, times.at))
     }
 
-    /// If the store has few units, a pause begins.
+    /// Begins a call of the store, and a pause if the store has few units.
     pub(crate) fn begin_call(&mut self, now: u64, cost: u64) -> Option<Want> {
-        // A smaller lease would take units that the request needs.
+        // Lease at least the cost, because a smaller lease would take units that the request needs.
         let want = self.next_lease(now, cost.max(SMALLEST));
         if self.is_short(now, cost) {
             self.pause_until = now + self.plan.term / PAUSES;
@@ -161,17 +164,19 @@ impl Pool {
     }
 
     fn is_short(&self, now: u64, cost: u64) -> bool {
-        // Without a refill, a pause would only delay the last units.
+        // Pause only if units come back meanwhile. Otherwise the pause would only delay the last
+        // units.
         self.plan.refilled >= PAUSES
-            // The store refuses a cost that never fits, without a retry time.
+            // Leave a cost that never fits to the store, which refuses it without a retry time.
             && cost <= self.plan.counted.capacity()
-            // Other instances may have returned units since an old answer.
+            // Trust only a recent answer, because other instances may have returned units since.
             && now < self.answer.times.sent + 2 * self.plan.term
             && self.is_hot(now)
             && self.answer.remaining < self.demand.units_at_cost(cost)
     }
 
-    /// If the store is slow, a lease would be over when the answer arrives.
+    /// Returns whether the client is hot, and the store fast enough. A slow answer would arrive
+    /// after the lease is over.
     fn is_hot(&self, now: u64) -> bool {
         self.demand.is_hot(now) && self.answer.round_trip() < self.plan.term
     }
@@ -189,9 +194,9 @@ impl Pool {
         if !is_due {
             return None;
         }
-        // Half of the remaining units stay in the store, for the other instances.
+        // Leave half of the remaining units in the store for the other instances.
         let units = (needed - held).min(self.remaining(now) / 2);
-        // Leases need the tasks of a runtime.
+        // Leases also need the tasks of a runtime.
         if units < least || Handle::try_current().is_err() {
             return None;
         }
@@ -209,7 +214,8 @@ impl Pool {
     pub(crate) fn end_lease_call(&mut self, want: &Want, sent: u64, is_granted: bool) {
         self.next_lease_at = 0;
         self.call = None;
-        // The answer says when a window ends, and the call may have arrived just before.
+        // Do not pause in a window. The answer says when the window ends, and the call may have
+        // arrived just before.
         let is_window = self.is_window();
         if !is_granted && !is_window || want.is_short && self.plan.refilled >= PAUSES {
             self.pause_until = self.pause_until.max(sent + self.plan.term / PAUSES);
@@ -233,14 +239,14 @@ impl Pool {
         }
     }
 
-    /// After a failed call, the next requests ask the store.
+    /// Forgets the answer after a failed call, so that the next requests ask the store.
     pub(crate) fn forget_answer(&mut self) {
         self.answer = Answer::default();
     }
 
     pub(crate) fn grant(&mut self, units: u64, status: &LimitStatus, times: AnswerTimes) -> Grant {
         let mut lasts = self.plan.term;
-        // The units of a fixed window end with the window.
+        // End the lease with the window, because its units end there too.
         if self.is_window() {
             lasts = lasts.min(micros(status.reset_after()));
         }
@@ -280,7 +286,8 @@ impl Pool {
             self.observe(status, times);
         }
         if let Outcome::Refuse(wait) = status.outcome {
-            // The refusal cache may be ahead of the store by a part of a round trip.
+            // Add a round trip to a wait from the refusal cache, which may be ahead of the store by
+            // a part of one.
             let ahead = if is_of_store {
                 0
             } else {
@@ -337,7 +344,8 @@ mod tests {
         pool.begin_lease_call(&want, here.handle(), end);
         let waits = |pool: &Pool, cost| pool.call_for(cost).is_some();
         assert!(here.block_on(async { waits(&pool, 10) && !waits(&pool, 11) }));
-        // The other runtime may never run the call.
+        // A request on another runtime does not wait, because the runtime of the call may never run
+        // it.
         assert!(!elsewhere.block_on(async { waits(&pool, 1) }) && !waits(&pool, 1));
         pool.end_lease_call(&want, 0, true);
         assert!(!here.block_on(async { waits(&pool, 1) }));

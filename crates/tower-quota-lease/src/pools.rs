@@ -10,12 +10,13 @@ use crate::pool::Pool;
 use crate::stats::LeaseStats;
 
 const SHARDS: usize = 64;
-/// A service with another quota for each request would otherwise fill the memory.
+/// The maximum number of pools of a key. A service with another quota for each request would
+/// otherwise fill the memory.
 const MOST_POOLS: usize = 16;
 
 pub(crate) struct Pools {
     clock: Box<dyn Clock>,
-    /// In microseconds.
+    /// The longest term in microseconds.
     pub(crate) longest: u64,
     pub(crate) hasher: KeyHasher,
     shards: Box<[Mutex<Shard>]>,
@@ -24,7 +25,7 @@ pub(crate) struct Pools {
 
 #[derive(Default)]
 pub(crate) struct Shard {
-    /// A limit has two pools while its quota changes.
+    /// The pools of each key. A limit has two pools while its quota changes.
     keys: HashMap<u128, Vec<Pool>>,
     serials: u64,
     pub(crate) stats: LeaseStats,
@@ -85,7 +86,7 @@ impl Pools {
     }
 }
 
-/// Also locks after a panic of another thread.
+/// Locks a shard, even after a panic of another thread.
 fn locked(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

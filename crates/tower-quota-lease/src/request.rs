@@ -14,11 +14,12 @@ use crate::stats::LeaseStats;
 
 const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
 
-/// When dropped before admission, it returns the leased units.
+/// A request with its leased units, which return to the leases if the request is dropped before
+/// admission.
 pub(crate) struct Request {
     pools: Arc<Pools>,
     parts: SmallVec<[Part; 1]>,
-    /// On the clock of this instance.
+    /// The instant on the clock of this instance.
     now: u64,
     is_leasable: bool,
     is_admitted: bool,
@@ -29,7 +30,7 @@ struct Part {
     by: By,
     digest: u128,
     status: LimitStatus,
-    /// On the store's clock.
+    /// The instant on the store's clock.
     at: Timestamp,
     plan: Option<Plan>,
     is_leasable: bool,
@@ -45,8 +46,9 @@ enum By {
 impl Request {
     /// Takes the units of leases with enough units.
     pub(crate) fn take(pools: &Arc<Pools>, charges: &[Charge<'_>]) -> Self {
-        // A refund has one instant, and leased units were charged earlier than other units. Forced charges have to
-        // reach the store even if a pool would refuse.
+        // Take all units from leases or all from the store. A refund has one instant, and leased
+        // units were charged earlier. Forced charges have to reach the store even if a pool would
+        // refuse.
         let needs_store =
             |charge: &Charge<'_>| charge.is_refundable() || charge.mode() == ChargeMode::Forced;
         let mut request = Self {
@@ -70,7 +72,7 @@ impl Request {
         let mut part = Part {
             by: By::Store,
             digest,
-            // Without an answer of the store, no units remain for certain.
+            // Report 0 units, because none are certain without an answer of the store.
             status: LimitStatus {
                 name: charge.name(),
                 limit: charge.quota().capacity(),
@@ -108,7 +110,8 @@ impl Request {
     }
 
     pub(crate) fn decide(&mut self) -> Option<Decision> {
-        // A request without charges asks the store, because the decision has the store's instant.
+        // Send a request without charges to the store, because the decision has the store's
+        // instant.
         if !self.parts.is_empty() && self.parts.iter().all(|part| part.by == By::Lease) {
             self.is_admitted = true;
             self.count(|stats| stats.by_lease += 1);
@@ -137,13 +140,15 @@ impl Request {
         asked
     }
 
-    /// Different keys add to different shards.
+    /// Adds to the figures of the shard of a key, so that threads with different keys do not
+    /// collide.
     pub(crate) fn count(&self, add: impl FnOnce(&mut LeaseStats)) {
         let digest = self.parts.first().map_or(0, |part| part.digest);
         add(&mut self.pools.shard(digest).stats);
     }
 
-    /// Finds the due leases. A request that the refusal cache refuses needs no leases.
+    /// Notes the demand, and finds the due leases. A request that the refusal cache refuses needs
+    /// no leases.
     pub(crate) fn note(&mut self, charges: &[Charge<'_>], is_refused: bool) {
         for (part, charge) in self.parts.iter().zip(charges) {
             let plan = part.plan.as_ref().filter(|_| part.is_leasable);
@@ -233,7 +238,8 @@ impl Request {
         pool.map(change)
     }
 
-    /// A refund with the instant of the first lease gives back at most the charged units.
+    /// Returns the instant of the first lease, because a refund with an early instant never gives
+    /// back too much.
     fn charged_at(&self) -> Timestamp {
         let instants = self.parts.iter().map(|part| part.at);
         instants.min().unwrap_or(NEVER)
@@ -252,7 +258,7 @@ impl Drop for Request {
                 let shard = &mut *self.pools.shard(part.digest);
                 match shard.put_back(part.digest, name, taken, part.at, now) {
                     Some(pool) => pool.demand.forget(taken),
-                    // The lease has ended during the call to the store.
+                    // The units are lost, because the lease has ended during the call of the store.
                     None => shard.stats.units_lost += taken,
                 }
             }

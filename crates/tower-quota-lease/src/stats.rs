@@ -2,23 +2,23 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeaseStats {
-    /// Requests that leases have decided alone.
+    /// The number of requests that leases have decided alone.
     pub by_lease: u64,
-    /// Requests that the store has decided, or failed to decide.
+    /// The number of requests that the store has decided, or failed to decide.
     pub by_store: u64,
-    /// Requests refused without a call to the store.
+    /// The number of requests refused without a call of the store.
     pub refused_here: u64,
-    /// Calls for leases, including refused and failed calls.
+    /// The number of calls for leases, including refused and failed calls.
     pub renewals: u64,
-    /// Units that were charged in advance.
+    /// The units that were charged in advance.
     pub units_leased: u64,
-    /// Unspent units that were refunded.
+    /// The unspent units that were refunded.
     pub units_returned: u64,
-    /// Unspent units that may remain charged until they refill, because a call failed.
+    /// The unspent units that may remain charged until they refill, because a call failed.
     pub units_lost: u64,
-    /// Unspent units at present.
+    /// The unspent units at present.
     pub units_held: u64,
-    /// Keys whose demand this instance observes at present.
+    /// The number of keys whose demand this instance observes at present.
     pub keys: usize,
 }
 

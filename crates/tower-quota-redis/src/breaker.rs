@@ -10,17 +10,17 @@ use std::time::Instant;
 
 use crate::pause;
 
-/// The default, a quarter of a second of silence.
+/// The default number of failures, which is a quarter of a second of silence.
 pub(crate) const DEFAULT_FAILURES: NonZeroU32 = NonZeroU32::new(5).unwrap();
 
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
-/// Bounds the time until the store notices a recovery.
+/// The longest pause, after which the store notices a recovery.
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
 #[derive(Debug)]
 pub(crate) struct Breaker {
     allowed_failures: NonZeroU32,
-    /// After this time a trial counts as lost, perhaps with its runtime.
+    /// The time after which a trial counts as lost, perhaps with its runtime.
     trial_limit: Duration,
     state: BreakerState,
 }
@@ -88,7 +88,7 @@ impl Breaker {
                 self.state = BreakerState::CLOSED;
                 true
             }
-            // An earlier call says little about the server now.
+            // Ignore the answer to an earlier call, which says little about the server now.
             BreakerState::Open { .. } | BreakerState::Trial { .. } => false,
         }
     }
@@ -178,7 +178,8 @@ mod tests {
         }
     }
 
-    /// Plays calls to a server that is silent from 0 ms on. Returns when the breaker opened.
+    /// Plays calls to a server that is silent from 0 ms on. Returns the time at which the breaker
+    /// opened.
     fn opens_after(connections: u64, silent_millis: u64) -> Option<u64> {
         let mut trace = Trace::new(DEFAULT_FAILURES);
         let mut calls: Vec<u64> = (0..2 * connections).map(|slot| slot * 7 % 50).collect();

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-/// Invalid configuration. The message names the value and how to fix it.
+/// An invalid configuration. The message names the value and tells you how to fix it.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum RedisConfigError {
@@ -23,7 +23,7 @@ pub enum RedisConfigError {
     /// The secret has fewer than 16 bytes.
     #[error("a secret of {bytes} bytes can be guessed: give at least 16 random ones")]
     ShortSecret {
-        /// The length.
+        /// The length of the secret.
         bytes: usize,
     },
     /// The URL is invalid.

@@ -25,7 +25,7 @@ impl RedisConnection {
     /// Creates a connection from a URL of [`RedisOptions::connect`](crate::RedisOptions::connect).
     ///
     /// # Errors
-    /// [`RedisConfigError::Url`] for an invalid URL.
+    /// Returns [`RedisConfigError::Url`] for an invalid URL.
     pub fn new(url: &str, deadline: Duration) -> Result<Self, RedisConfigError> {
         let location = Location::parse(url, &Certificates::default())?;
         let settings = LinkSettings {
@@ -58,7 +58,7 @@ impl RedisConnection {
     /// Runs your calls on the connection within the deadline.
     ///
     /// # Errors
-    /// The error of the client, or [`ErrorKind::Io`] at the deadline. The server may have run the calls.
+    /// Returns the error of the client, or [`ErrorKind::Io`] at the deadline. The server may have run the calls.
     pub async fn call<T, F>(&self, call: impl FnOnce(Self) -> F) -> RedisResult<T>
     where
         F: Future<Output = RedisResult<T>>,
@@ -66,7 +66,8 @@ impl RedisConnection {
         match tokio::time::timeout(self.deadline, call(self.clone())).await {
             Ok(answer) => answer,
             Err(_) => {
-                // Calls are rare, so the next call should not wait for a dead connection.
+                // Replace the connection after one late call, because calls are rare and the next
+                // should not wait for a dead connection.
                 self.link.replace();
                 let after = format!("{:?}", self.deadline);
                 Err((ErrorKind::Io, "no answer within the deadline", after).into())
@@ -77,7 +78,7 @@ impl RedisConnection {
     /// Subscribes to a channel, on a separate connection.
     ///
     /// # Errors
-    /// The error of the client, or [`ErrorKind::Io`] at the deadline.
+    /// Returns the error of the client, or [`ErrorKind::Io`] at the deadline.
     pub async fn subscribe(&self, channel: &str) -> RedisResult<PubSub> {
         let subscribing = async {
             let mut subscription = self.link.subscriber().await?;

@@ -29,7 +29,8 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Creates credentials with a lifetime. The store renews them after three quarters of the lifetime, at least a second.
+    /// Creates credentials with a lifetime. The store renews credentials after three quarters of
+    /// the lifetime, and after a second at the earliest.
     #[must_use]
     pub fn new(user: impl Into<String>, password: impl Into<String>, lifetime: Duration) -> Self {
         Self {

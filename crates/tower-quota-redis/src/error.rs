@@ -43,7 +43,7 @@ pub enum RedisStoreError {
         server: Arc<str>,
         /// The deadline.
         deadline: Duration,
-        /// Lets a layer count the request locally.
+        /// The source that lets a layer count the request locally.
         source: Overloaded,
     },
     /// The server did not answer within the deadline. The request may have been charged.
@@ -99,11 +99,11 @@ pub enum RedisStoreError {
     /// The request has too many charges.
     #[error("{charges} charges are too many for one request: give at most {most}")]
     TooManyCharges {
-        /// The charges of the request.
+        /// The number of charges of the request.
         charges: usize,
-        /// The most charges of a request.
+        /// The maximum number of charges of a request.
         most: usize,
-        /// Lets a layer refuse the request.
+        /// The source that lets a layer refuse the request.
         source: Undecidable,
     },
     /// The request has concurrency limits on keys in different partitions of a cluster.
@@ -116,7 +116,7 @@ pub enum RedisStoreError {
     HoldsOfSeveralKeys {
         /// The limit on the second key.
         limit: Name,
-        /// Lets a layer refuse the request.
+        /// The source that lets a layer refuse the request.
         source: Undecidable,
     },
     /// The answer is unreadable. The request may have been charged.
@@ -202,7 +202,8 @@ fn words_of(source: &Arc<dyn error::Error + Send + Sync>) -> String {
 fn is_slot_moving(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Server(ServerErrorKind::Ask | ServerErrorKind::TryAgain) => true,
-        // The error of a script has no code of its own.
+        // The client reports the error of a script without its code, so take the code from the
+        // text.
         _ => error
             .detail()
             .is_some_and(|text| text.contains("access a non local key")),
@@ -211,7 +212,7 @@ fn is_slot_moving(error: &RedisError) -> bool {
 
 fn is_transient(error: &RedisError) -> bool {
     match error.kind() {
-        // During a failover, sentinels may not know the primary.
+        // Sentinels may not know the primary during a failover, so treat the error as transient.
         ErrorKind::Io
         | ErrorKind::ClusterConnectionNotFound
         | ErrorKind::MasterNameNotFoundBySentinel => true,
@@ -225,7 +226,7 @@ fn is_transient(error: &RedisError) -> bool {
                 | ServerErrorKind::MasterDown
                 | ServerErrorKind::ReadOnly
         ),
-        // The client has no kinds for these codes.
+        // The client has no kinds for these codes, so compare the texts.
         _ => matches!(
             error.code(),
             Some("OOM" | "BUSY" | "NOREPLICAS" | "MISCONF" | "READONLY")

@@ -4,23 +4,23 @@ use crate::error::RedisStoreError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisErrorCounts {
-    /// [`RedisStoreError::Connect`].
+    /// The number of [`RedisStoreError::Connect`] errors.
     pub connect: u64,
-    /// [`RedisStoreError::BreakerOpen`].
+    /// The number of [`RedisStoreError::BreakerOpen`] errors.
     pub breaker_open: u64,
-    /// [`RedisStoreError::Overloaded`].
+    /// The number of [`RedisStoreError::Overloaded`] errors.
     pub overloaded: u64,
-    /// [`RedisStoreError::Deadline`].
+    /// The number of [`RedisStoreError::Deadline`] errors.
     pub deadline: u64,
-    /// [`RedisStoreError::Refused`].
+    /// The number of [`RedisStoreError::Refused`] errors.
     pub refused: u64,
-    /// [`RedisStoreError::Moving`].
+    /// The number of [`RedisStoreError::Moving`] errors.
     pub moving: u64,
-    /// [`RedisStoreError::Lost`].
+    /// The number of [`RedisStoreError::Lost`] errors.
     pub lost: u64,
-    /// [`RedisStoreError::State`] and [`RedisStoreError::Garbled`].
+    /// The number of [`RedisStoreError::State`] and [`RedisStoreError::Garbled`] errors.
     pub unreadable: u64,
-    /// All other errors.
+    /// The number of all other errors.
     pub other: u64,
 }
 

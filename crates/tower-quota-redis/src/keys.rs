@@ -1,4 +1,4 @@
-//! Names of keys in Redis: `PREFIX:4:{TAG}:ID`.
+//! Builds the names of keys in Redis, `PREFIX:4:{TAG}:ID`.
 
 use core::num::NonZeroUsize;
 
@@ -8,11 +8,11 @@ use tower_quota_core::{Key, Name};
 use crate::config_error::RedisConfigError;
 use crate::slots;
 
-/// Instances of two versions use different keys.
+/// The version of the format in each name, so that instances of two versions use different keys.
 const FORMAT: char = '4';
-/// A longer id is hashed.
+/// The maximum length of a readable id. A longer id is hashed.
 const LONGEST_READABLE: usize = 128;
-/// Among a billion clients, the odds of any collision are about 1 in 10^11.
+/// The bytes of a hash. Among a billion clients, the odds of any collision are about 1 in 10^11.
 const HASHED: usize = 12;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,9 +42,10 @@ impl KeyNames {
         readable: bool,
         partitions: NonZeroUsize,
     ) -> Result<Self, RedisConfigError> {
-        // The prefix of other limiters often ends with the colon.
+        // Accept a final colon, because the prefixes of other limiters often have one.
         let prefix = given.strip_suffix(':').unwrap_or(given);
-        // Braces would choose a cluster slot, and asterisks have a meaning in ACL patterns.
+        // Refuse other characters. Braces would choose a cluster slot, and asterisks have a meaning
+        // in ACL patterns.
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/".contains(&byte);
         if prefix.is_empty() || prefix.len() > 64 || !prefix.bytes().all(fits) {
             return Err(RedisConfigError::Prefix(given.to_owned()));
@@ -99,7 +100,7 @@ impl KeyNames {
             push_readable(name, key.scope().as_str().as_bytes());
             name.push(b':');
             match key.to_address() {
-                // No readable text begins with this sign.
+                // Mark addresses with a sign that no readable text begins with.
                 Some(address) => name.extend_from_slice(format!("@{address}").as_bytes()),
                 None => push_readable(name, key.as_bytes()),
             }
@@ -111,7 +112,7 @@ impl KeyNames {
     }
 }
 
-/// Percent-encodes all bytes but letters, digits and `-_.`.
+/// Appends bytes, percent-encoded except for letters, digits and `-_.`.
 fn push_readable(name: &mut SmallVec<[u8; 40]>, bytes: &[u8]) {
     for &byte in bytes {
         if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {

@@ -7,7 +7,7 @@
 //! use tower_quota_redis::RedisStore;
 //!
 //! # async fn example() -> Result<(), tower_quota_redis::RedisStoreError> {
-//! let store = RedisStore::connect("redis://127.0.0.1:6379/").await?;
+//! let store = RedisStore::options().prefix("orders").connect("redis://127.0.0.1:6379/").await?;
 //! let (second, hour) = (Quota::per_second(10).burst(20), Quota::per_hour(1_000).sliding_window());
 //! let ann = Key::owned(Name::new("user"), "ann");
 //! let decision = store.check(&[Charge::new("second", &second, &ann), Charge::new("hour", &hour, &ann)]).await?;
@@ -16,7 +16,8 @@
 //! # }
 //! ```
 //!
-//! * A Lua script charges either all limits of a request or no limit. Under load, many requests share a call.
+//! * A Lua script charges either all limits of a request or no limit. In a [cluster](#clusters), a request takes one step
+//!   for each partition of its keys. Under load, many requests share a call.
 //! * The clock of the server decides, so the clocks of your instances do not matter.
 //! * Every decision ends within a deadline, 50 ms by default. The error says whether the charges may have been taken.
 //! * A call is retried only if the server cannot have run it, after `NOSCRIPT` or `MOVED`.
@@ -88,7 +89,8 @@
 //!
 //! If the keys of a request lie in several partitions, the store decides part by part, the limit of everyone last. If a
 //! part refuses, the store refunds the earlier parts. The request never exceeds a limit, but until the refund the store
-//! may refuse other requests. With [`RedisOptions::partitions`] of 1, one node decides in one step.
+//! may refuse other requests. With [`RedisOptions::partitions`] of 1, one node decides in a
+//! single atomic step.
 //!
 //! A [`Decision::refund`](tower_quota_core::Decision::refund) uses the earliest instant of all parts, and the clocks of
 //! nodes differ a little. A bucket may therefore get back fewer units than were taken, and a window or a sliding log no

@@ -110,14 +110,15 @@ fn each_host(
 ) -> Result<Vec<String>, RedisConfigError> {
     let (credentials, hosts) = hosts.rsplit_once('@').unwrap_or(("", hosts));
     if credentials.contains('@') && credentials.contains(',') {
-        // The second user would be taken for a part of the first password.
+        // Refuse a second user, because the client would read it as a part of the first password.
         return Err(RedisConfigError::RepeatedUser {
             url: format!("{scheme}://...@{hosts}"),
         });
     }
     let at = if credentials.is_empty() { "" } else { "@" };
     let url = |host: &str| {
-        // Colons within brackets belong to an IPv6 address.
+        // Look for the port after the brackets, because the colons within belong to an IPv6
+        // address.
         let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
         let port = port
             .filter(|_| !has_port)
@@ -170,13 +171,14 @@ fn without_credentials(url: &str) -> String {
         Some((before, host)) if !before.contains('?') => {
             format!("...@{}", host.split('?').next().unwrap_or_default())
         }
-        // The @ may belong to a password among the settings, or may be encoded behind a password.
+        // Hide everything. The @ may belong to a password among the settings, or may be encoded
+        // behind a password.
         _ => "...".to_owned(),
     };
     format!("{scheme}{separator}{shown}")
 }
 
-/// Accepts `unix:` and `redis+unix:`.
+/// Returns whether the URL begins with `unix:` or `redis+unix:`.
 fn is_of_socket(url: &str) -> bool {
     url.split_once(':')
         .is_some_and(|(scheme, _)| scheme.to_ascii_lowercase().ends_with("unix"))

@@ -7,7 +7,8 @@ pub(crate) fn with_jitter(shortest: Duration, longest: Duration, times: u32) -> 
         .saturating_mul(2_u32.saturating_pow(times))
         .min(longest);
     let half = u64::try_from((full / 2).as_micros()).unwrap_or(u64::MAX / 2);
-    // The standard library has no other source of randomness. Each state differs from all others.
+    // Draw from `RandomState`, the only source of randomness in the standard library. Each state
+    // differs from all others.
     Duration::from_micros(half + RandomState::new().hash_one(()) % (half + 1))
 }
 

@@ -7,7 +7,7 @@ use crate::template::{ChargeTemplate, Template};
 /// A decision to make about clients in one partition.
 #[derive(Clone)]
 pub(crate) struct Question {
-    /// Boxed, because a question is moved several times.
+    /// The common part, boxed because a question is moved several times.
     pub(crate) template: Box<Template>,
     pub(crate) clients: SmallVec<[EntryKey; 2]>,
     pub(crate) partition: usize,
@@ -32,8 +32,9 @@ impl Question {
             client_of[charge]
         }));
         if matches!(operation, Operation::Refund { .. }) && keys.partitions() > 1 {
-            // The decision has the instant of its first part. A bucket that a later part charged when full has no
-            // history of that instant, and would refund no units.
+            // Refund as if unprepared. The decision has the instant of its first part. A bucket
+            // that a later part charged when full has no history of that instant, and would refund
+            // no units.
             template
                 .charges
                 .iter_mut()

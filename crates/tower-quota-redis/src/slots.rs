@@ -1,4 +1,4 @@
-//! Hash tags at equidistant slots of a cluster.
+//! Finds hash tags at equidistant slots of a cluster.
 //!
 //! The slot of a key is the CRC16 of its tag, the part in braces, modulo 16,384
 //! ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)). Nodes mostly own

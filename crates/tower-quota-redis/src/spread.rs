@@ -1,12 +1,12 @@
-//! Decisions about keys in several partitions.
+//! Decides about keys in several partitions.
 //!
 //! A script cannot reach two nodes of a cluster, so each partition decides its part in turn. The global limits come
 //! last, because they are the most contended.
 //!
 //! 1. If a part refuses or fails, the store refunds the earlier parts, so the request never exceeds a limit. Until the
 //!    refund, the store may refuse other requests.
-//! 2. After a refusal, the other parts judge their charges and count the refusal, as a single step would. If such a
-//!    part fails, the refusal lacks its statuses.
+//! 2. After a refusal, the other parts report their statuses and count the refusal, as a single
+//!    step would. If such a part fails, the refusal lacks its statuses.
 //! 3. While the breaker of a part is open, no part is charged. Parts in doubt come first.
 //! 4. Refunds, charges and resets reach all parts even if a part fails. The caller gets the first error.
 
@@ -37,7 +37,7 @@ struct Part {
 type Answer = Result<Decision, RedisStoreError>;
 
 impl Spread {
-    /// Returns `None` if one partition has all keys.
+    /// Divides charges by partition. Returns `None` if one partition has all keys.
     pub(crate) fn over_partitions(
         operation: Operation,
         charges: &[Charge<'_>],
@@ -76,14 +76,15 @@ impl Spread {
                 }
             });
         let mut parts: Vec<Part> = parts.collect();
-        // Holds come first, because the decision has their instant. Dry runs follow enforced holds.
+        // Decide holds first, because the decision has their instant. Dry runs follow enforced
+        // holds.
         parts.sort_by_key(|part| {
             let hold = part.hold().map(|hold| hold.is_shadow);
             (hold.is_none(), hold, part.has_global_limit)
         });
         for part in parts.iter_mut().skip(1) {
             for charge in &mut part.question.template.charges {
-                // A dry run must not fail the request, so it only reports.
+                // Let a dry run only report, because it must not fail the request.
                 if charge.is_hold() && charge.is_shadow {
                     charge.cost = 0;
                 }
@@ -115,7 +116,7 @@ impl Spread {
         Ok(())
     }
 
-    /// Decides, and refunds the units if the caller leaves.
+    /// Decides part by part, and refunds the units if the caller leaves.
     pub(crate) async fn decide(
         self,
         batchers: Arc<[Arc<Batcher>]>,
@@ -152,7 +153,7 @@ impl Spread {
                     }
                     answers.push(decision);
                 }
-                // The request is refused without the statuses of this part.
+                // The request is refused anyway, without the statuses of this part.
                 Err(_) if is_refused => {
                     let at = answers.first().map_or(Timestamp::EPOCH, Decision::at);
                     answers.push(Decision::from_statuses(
@@ -167,7 +168,7 @@ impl Spread {
                     }
                     return Err(error);
                 }
-                // The other parts keep their refund, charge or reset.
+                // Go on, because the other parts keep their refund, charge or reset.
                 Err(error) => {
                     first_error.get_or_insert(error);
                 }
@@ -221,9 +222,10 @@ impl Spread {
                 .charges(answer)
                 .enumerate()
                 .map(|(position, (charge, before))| {
-                    // Also without an answer, because a second refund would create units.
+                    // Subtract the surplus even without an answer, because a second refund would
+                    // create units.
                     let taken = before.taken - surplus(charge, before);
-                    // The remaining units are then a lower bound.
+                    // Without an answer, the remaining units are a lower bound.
                     let left = Left::new(before.remaining(), before.reset_after());
                     let unknown = LimitStatus { left, ..*before };
                     let after = after
@@ -291,7 +293,7 @@ impl Part {
         self.question.template.charges.iter().zip(answer.statuses())
     }
 
-    /// Returns `None` if the server does not answer.
+    /// Refunds units of this part. Returns `None` if the server does not answer.
     async fn refund(
         &self,
         batchers: &[Arc<Batcher>],
@@ -318,7 +320,7 @@ impl Part {
             .await?;
         let counts = self.question.counts_refusals();
         if counts {
-            // A shadow that refused has already counted.
+            // Do not count a shadow again that has refused, and so counted already.
             let counted = answer
                 .statuses()
                 .iter()
@@ -333,7 +335,7 @@ impl Part {
             .iter()
             .zip(answer.statuses())
             .map(|(after, before)| {
-                // A refund has no outcomes, so the outcomes of the request still hold.
+                // Keep the outcomes of the request, because a refund has none of its own.
                 let outcome = if counts && !before.outcome.is_refusal() {
                     after.outcome
                 } else {
@@ -341,7 +343,7 @@ impl Part {
                 };
                 LimitStatus {
                     outcome,
-                    // The units that a refund gives back are not taken.
+                    // Report no units after a refund, which has given the units back.
                     taken: if counts { after.taken } else { 0 },
                     ..*after
                 }

@@ -4,26 +4,27 @@ use crate::error_counts::RedisErrorCounts;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisStats {
-    /// Partitions with a closed breaker.
+    /// The number of partitions with a closed breaker.
     pub closed_partitions: usize,
-    /// Partitions with an open breaker. Decisions about their keys fail at once.
+    /// The number of partitions with an open breaker. Decisions about their keys fail at once.
     pub open_partitions: usize,
-    /// Times that a breaker has opened, failed trials included.
+    /// The number of times that a breaker has opened, including failed trials.
     pub breaker_openings: u64,
-    /// Times that a breaker has closed.
+    /// The number of times that a breaker has closed.
     pub breaker_closings: u64,
-    /// Decisions that wait for a call.
+    /// The number of decisions that wait for a call.
     pub queued: usize,
-    /// Calls in flight.
+    /// The number of calls in flight.
     pub calls_under_way: usize,
-    /// Decisions sent. A decision over several partitions counts once for each step.
+    /// The number of decisions sent. A decision over several partitions counts once for each step.
     pub decisions: u64,
-    /// Calls made. Divide `decisions` by `calls` for the decisions of a call.
+    /// The number of calls. Divide `decisions` by `calls` for the decisions of a call.
     pub calls: u64,
     /// The microseconds by which the server's clock is ahead of this machine's, as of the last call.
     ///
-    /// Includes the latency of the answer. For several partitions, you get the largest difference.
+    /// The figure includes the latency of the answer. For several partitions, you get the largest
+    /// difference.
     pub clock_difference_micros: i64,
-    /// Decisions that ended in an error.
+    /// The number of decisions that ended in an error, by kind.
     pub errors: RedisErrorCounts,
 }

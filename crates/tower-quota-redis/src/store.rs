@@ -26,19 +26,19 @@ const CLOSE_POLL: Duration = Duration::from_millis(1);
 
 /// Counters in Redis, shared by every instance that uses the same server and prefix.
 ///
-/// The server decides all charges of a request in one step and one round trip. Clones share the connections. In a
-/// cluster, a request may have [concurrency limits](tower_quota_core::Quota::concurrent) on one key only. Dry runs on
-/// another key only report.
+/// A server decides all charges of a request in one atomic step and one round trip. A Redis Cluster
+/// takes one step for each partition, and refunds the earlier steps when a later one refuses.
+/// Clones share the connections. In a cluster, a request may have [concurrency
+/// limits](tower_quota_core::Quota::concurrent) on one key only. Dry runs on another key only
+/// report.
 ///
 /// ```no_run
 /// use std::time::Duration;
 /// use tower_quota_redis::{RedisStore, RedisStoreError};
 ///
 /// # async fn example() -> Result<(), RedisStoreError> {
-/// let store = RedisStore::connect("redis://127.0.0.1:6379/").await?;
-///
 /// let store = RedisStore::options()
-///     .prefix("shop")
+///     .prefix("orders")
 ///     .deadline(Duration::from_millis(20))
 ///     .secret(std::env::var("TOWER_QUOTA_SECRET").unwrap_or_default())
 ///     .connect("redis://limiter:password@redis.internal:6380/2")
@@ -61,7 +61,8 @@ struct Inner {
     settings: LinkSettings,
     errors: Mutex<RedisErrorCounts>,
     is_closed: AtomicBool,
-    /// Refunds, settlements and decisions over several partitions that may outlive their callers.
+    /// The number of refunds, settlements and decisions over several partitions that may outlive
+    /// their callers.
     detached: Arc<AtomicUsize>,
 }
 
@@ -110,7 +111,7 @@ impl RedisStore {
     /// Each call ends within the deadline.
     ///
     /// # Errors
-    /// [`RedisConfigError::PoolAddress`] for a store on a pool.
+    /// Returns [`RedisConfigError::PoolAddress`] for a store on a pool.
     pub fn connection(&self, deadline: Duration) -> Result<RedisConnection, RedisConfigError> {
         let inner = &self.inner;
         #[cfg(feature = "pool")]
@@ -128,11 +129,9 @@ impl RedisStore {
     /// Returns statistics of this store and its clones.
     ///
     /// ```no_run
-    /// # async fn example() -> Result<(), tower_quota_redis::RedisStoreError> {
-    /// let store = tower_quota_redis::RedisStore::connect("redis://127.0.0.1:6379/").await?;
+    /// # fn example(store: &tower_quota_redis::RedisStore) {
     /// let stats = store.stats();
     /// println!("{} decisions in {} calls, {} refused early", stats.decisions, stats.calls, stats.errors.overloaded);
-    /// # Ok(())
     /// # }
     /// ```
     #[must_use]
@@ -171,12 +170,13 @@ impl Store for RedisStore {
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let inner = Arc::clone(&self.inner);
         let is_settlement = matches!(operation, Operation::Refund { .. } | Operation::Charge);
-        // Counted before the look at `is_closed`, so that `close` misses no settlement.
+        // Count before the look at `is_closed`, so that `close` misses no settlement.
         let unsettled = is_settlement.then(|| Detached::new(&inner.detached));
         if inner.is_closed.load(Ordering::SeqCst) {
             return Box::pin(async move { inner.count_error(Err(RedisStoreError::Closed)) });
         }
-        // More charges would occupy the server. 32 plain charges take 0.2 ms, and others 0.5 to 1.5 ms.
+        // Refuse more charges, which would occupy the server. 32 plain charges take 0.2 ms, and
+        // others 0.5 to 1.5 ms.
         if charges.len() > Charge::MOST {
             let error = RedisStoreError::TooManyCharges {
                 charges: charges.len(),
@@ -209,7 +209,7 @@ impl Store for RedisStore {
 }
 
 impl Inner {
-    /// A separate task refunds the parts if the caller leaves.
+    /// Decides in a task, which refunds the parts if the caller leaves.
     async fn decide_in_parts(&self, mut spread: Spread) -> Result<Decision, RedisStoreError> {
         spread.ask_breakers(&self.batchers)?;
         let (answer, answered) = oneshot::channel();
@@ -221,7 +221,7 @@ impl Inner {
         self.settings.spawn(deciding);
         match tokio::time::timeout(self.deadline, answered).await {
             Ok(Ok(outcome)) => outcome,
-            // Late, or stopped with the runtime.
+            // The task was late, or was stopped with the runtime.
             _ => Err(RedisStoreError::Deadline {
                 server: Arc::clone(&self.server),
                 after: self.deadline,
@@ -234,7 +234,7 @@ impl Inner {
         reason = "a store that is being closed waits for what is under way"
     )]
     async fn until_idle(&self) {
-        // Detached work enters a queue before it ends, so look at it first.
+        // Look at detached work first, because it enters a queue before it ends.
         while self.detached.load(Ordering::SeqCst) > 0
             || !self.batchers.iter().all(|batcher| batcher.is_idle())
         {

@@ -7,7 +7,8 @@ pub(crate) struct Template {
     pub(crate) operation: Operation,
     pub(crate) charges: SmallVec<[ChargeTemplate; 4]>,
     pub(crate) clients: usize,
-    /// Whether the fast path may decide. It takes plain and refundable charges, and no limit of a client twice.
+    /// Whether the fast path may decide. The path takes plain and refundable charges, with each
+    /// limit of a client once.
     pub(crate) is_plain: bool,
 }
 
@@ -25,12 +26,12 @@ pub(crate) struct ChargeTemplate {
     pub(crate) is_at_most: bool,
     pub(crate) is_refundable: bool,
     pub(crate) mode: ChargeMode,
-    /// Boxed, because few limits have a penalty.
+    /// The penalty, boxed because few limits have one.
     pub(crate) penalty: Option<Box<Penalty>>,
 }
 
 impl Template {
-    /// `client_of` maps the position of a charge to the position of its client.
+    /// Makes a template. `client_of` maps the position of a charge to the position of its client.
     pub(crate) fn new(
         operation: Operation,
         charges: &[Charge<'_>],

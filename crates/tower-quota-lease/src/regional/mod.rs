@@ -45,7 +45,7 @@ pub use self::shares::{RegionShares, RegionSharesError};
 ///
 /// # Behaviour
 ///
-/// * A floor admits a request if the floors of all limits admit the request. Otherwise the pool decides the whole
+/// * The floors admit a request only together, for all limits. Otherwise the pool decides the whole
 ///   request. If both refuse, you get the refusal with the shorter retry time.
 /// * If a store fails, the other store decides alone.
 /// * The home store counts the whole quota if a region would get less than one unit, and for
@@ -81,7 +81,7 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
     /// Creates the store of a region.
     ///
     /// # Errors
-    /// [`RegionSharesError::UnknownRegion`] if `region` has no share.
+    /// Returns [`RegionSharesError::UnknownRegion`] if `region` has no share.
     pub fn new(
         local: L,
         home: H,
@@ -94,7 +94,7 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
     /// Creates the store of a region, on your clock. Only differences between instants matter.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     pub fn with_clock(
         local: L,
         home: H,
@@ -121,7 +121,7 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
     /// former shares until now.
     ///
     /// # Errors
-    /// As [`new`](Self::new). The former shares then stay.
+    /// Returns the errors of [`new`](Self::new), and keeps the former shares.
     pub fn set_shares(&self, shares: RegionShares) -> Result<(), RegionSharesError> {
         let inner = &self.inner;
         shares.of(&inner.region)?;
@@ -140,7 +140,8 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
         for charge in charges {
             let split = quotas.of(charge, &inner.region, now);
             has_floor &= split.floor.is_some();
-            // A store takes a forced charge even if it refuses the request.
+            // Ask only one store about forced charges, which a store takes even if it refuses the
+            // request.
             may_ask_twice &= charge.mode() != ChargeMode::Forced;
             parts.push((OwnedCharge::from(charge), split));
         }
@@ -228,7 +229,8 @@ impl<L: Store, H: Store<Error = L::Error>> Store for Regional<L, H> {
             let pool = request.apply(&inner.home, true).await;
             match (floor, pool) {
                 (Ok(floor), Ok(pool)) => Ok(sooner(floor, pool)),
-                // You have to know that a reset has reached only one store.
+                // Report an error of either store, so that the operator knows of a reset that is
+                // incomplete.
                 (floor, pool) if is_reset => floor.and(pool),
                 (Ok(decision), Err(_)) | (Err(_), Ok(decision)) => Ok(decision),
                 (Err(error), Err(_)) => Err(error),
@@ -250,7 +252,7 @@ impl<L: Store, H: Store<Error = L::Error>> Store for Regional<L, H> {
     }
 }
 
-/// Prefers an admission by the pool, and then the shorter retry time.
+/// Returns an admission by the pool, or else the refusal with the shorter retry time.
 fn sooner(local: Decision, home: Decision) -> Decision {
     let retry = |decision: &Decision| decision.retry_after().unwrap_or(Duration::MAX);
     if home.is_allowed() || retry(&home) < retry(&local) {

@@ -7,7 +7,8 @@ use super::shares::RegionShares;
 /// The time in which all instances learn of a higher share.
 const SHORTEST_DELAY: Duration = Duration::from_secs(60);
 
-/// Even with windows of a year, you may change the shares every three weeks.
+/// The maximum number of former shares. With windows of a year, you may still change the shares
+/// every three weeks.
 const MOST_FORMER: usize = 16;
 
 /// The present shares, and former shares with their ends.
@@ -18,7 +19,7 @@ pub(super) struct Quotas {
 }
 
 pub(super) struct Split {
-    /// `None` if the home store counts the whole quota.
+    /// The quota of the floor, or `None` if the home store counts the whole quota.
     pub(super) floor: Option<Quota>,
     pub(super) home: Quota,
 }
@@ -42,7 +43,8 @@ impl Quotas {
 
     pub(super) fn of(&self, charge: &Charge<'_>, region: &str, now: Timestamp) -> Split {
         let quota = charge.quota();
-        // A refusal by the floor is not final, so the local store must not count refusals.
+        // Count such limits at home, because a refusal by the floor is not final and must not
+        // count.
         if charge.counts_refusals() || charge.penalised_by().is_some() {
             return Split {
                 floor: None,
@@ -65,9 +67,10 @@ impl Quotas {
     }
 }
 
-/// The floor is 0 if the home store counts the whole quota.
+/// Returns the percentages of the floor and the pool. The floor is 0 if the home store counts the
+/// whole quota.
 fn percents(quota: &Quota, shares: &RegionShares, region: &str) -> (u32, u32) {
-    // All regions must agree on the pool, even if their own share has units.
+    // Look at the shares of all regions, which must agree on the pool.
     let has_units = |percent| quota.percent(percent).is_some();
     if shares.percents().all(has_units) && has_units(shares.pool()) {
         (shares.of(region).unwrap_or(0), shares.pool())

@@ -12,7 +12,8 @@ impl RegionShares {
     /// Creates shares from the names of your regions and their percentages.
     ///
     /// # Errors
-    /// [`RegionSharesError`] if a region has no percentage or two, or if less than one percent remains for the pool.
+    /// Returns [`RegionSharesError`] if a region has no percentage or two, or if less than one
+    /// percent remains for the pool.
     pub fn new<N: Into<String>>(
         shares: impl IntoIterator<Item = (N, u32)>,
     ) -> Result<Self, RegionSharesError> {

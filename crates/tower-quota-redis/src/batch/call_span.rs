@@ -2,10 +2,10 @@ use std::time::Instant;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallEnd {
-    /// Any answer, even an error.
+    /// The server answered, even with an error.
     Answered,
     Late,
-    /// No connection, or a lost connection.
+    /// The call found no connection, or lost its connection.
     Broken,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Caller {
     pub(crate) deadline: Duration,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) server: Arc<str>,
-    /// Limits the calls of all partitions together.
+    /// The slots that limit the calls of all partitions together.
     pub(crate) shared_slots: Option<Arc<Semaphore>>,
     pub(crate) settings: LinkSettings,
 }
@@ -120,7 +120,8 @@ impl Caller {
                 Unreadable::NotWritten(words) => {
                     let error = RedisStoreError::not_written(&self.server, &words);
                     if error.is_read_only() {
-                        // The server has become a replica. Its name may lead to the new primary now.
+                        // The server has become a replica. A new connection to the same name may
+                        // reach the new primary.
                         self.links.iter().for_each(Link::replace);
                     }
                     error
@@ -172,7 +173,8 @@ impl Caller {
     }
 }
 
-/// A server that refuses a call is available, unless the server is busy or loading.
+/// Returns how a call ended, for the breaker. A server that refuses a call is available, unless the
+/// server is busy or loading.
 pub(super) fn end_of(reply: &Result<Value, RedisStoreError>) -> CallEnd {
     match reply {
         Err(RedisStoreError::Deadline { .. }) => CallEnd::Late,
@@ -190,7 +192,7 @@ pub(super) fn now() -> Instant {
     Instant::now()
 }
 
-/// In microseconds since the Unix epoch.
+/// Returns the microseconds since the Unix epoch.
 #[expect(
     clippy::disallowed_methods,
     reason = "operators see how far it is from the clock of the server"

@@ -1,4 +1,4 @@
-//! Answers that arrive after their callers have left.
+//! Refunds answers that arrive after their callers have left.
 //!
 //! The caller has treated the store as unavailable, so the units of the decision must not stay taken.
 
@@ -14,7 +14,7 @@ use crate::link::LateAnswer;
 use crate::question::Question;
 use crate::wire::Reply;
 
-/// How long a late answer is awaited, and how long its refund may wait for the server.
+/// The longest wait for a late answer, and the longest wait of its refund for the server.
 const LATEST: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(50);
 
@@ -65,7 +65,8 @@ impl Batcher {
         self.spawn_late(async move {
             let latest = now() + LATEST;
             while now() < latest {
-                // A server that is overloaded or recovering has no time for refunds.
+                // Wait while the server is overloaded or recovering. Refunds at once took half of
+                // the calls.
                 if batcher.has_time_for_refund() {
                     match batcher.decide(refund.clone()).await {
                         Err(error) if is_unsent(&error) => {}

@@ -42,13 +42,13 @@ use crate::wire::Reply;
 pub(crate) struct Batcher {
     caller: Caller,
     queue: Mutex<Queue>,
-    /// Shared by the tasks that wait for late answers and refund decisions.
+    /// A reference that each task for a late answer or a refund holds, to count the tasks.
     late: Arc<()>,
-    /// In microseconds.
+    /// The lead of the server's clock in microseconds.
     clock_difference: AtomicI64,
 }
 
-/// Short, because a silent node may hold the slots.
+/// The longest wait for a slot. The wait is short, because a silent node may hold the slots.
 const SHARED_SLOT_WAIT: Duration = Duration::from_millis(1);
 
 type Outcome = Result<Decision, RedisStoreError>;
@@ -77,19 +77,21 @@ impl Batcher {
             Ok(asked) => asked,
             Err(reason) => {
                 if reason == NotSent::Overloaded {
-                    // A caller that retries at once would starve the tasks that read answers.
+                    // Yield, because a caller that retries at once would starve the tasks that read
+                    // answers.
                     tokio::task::yield_now().await;
                 }
                 return Err(caller.not_sent(reason));
             }
         };
         if let Ok(answer) = tokio::time::timeout(caller.deadline, &mut answered).await {
-            // The runtime of the call may have ended.
+            // The sender is lost if the runtime of the call has ended.
             return answer.unwrap_or_else(|_| Err(caller.cut_short()));
         }
-        // After a pause of the process, timers fire before the answers in the socket are read.
+        // Give the answer a last chance. After a pause of the process, timers fire before the
+        // answers in the socket are read.
         tokio::task::yield_now().await;
-        // A later answer finds no caller, and its units are refunded.
+        // Close the channel, so that a later answer finds no caller and is refunded.
         answered.close();
         match answered.try_recv() {
             Ok(outcome) => outcome,
@@ -169,7 +171,7 @@ impl Batcher {
                     sender.is_pacing = false;
                     batcher.lock().has_paced();
                 }
-                // Dropping the sender checks again, because a decision may have arrived since.
+                // A decision may have arrived since. Dropping the sender checks the queue again.
                 Step::End => return,
             }
         }
@@ -232,7 +234,7 @@ impl Batcher {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // A panic cannot leave a queue half changed, so a poisoned lock is safe to use.
+        // No change can panic halfway, so the queue is valid even if the lock is poisoned.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

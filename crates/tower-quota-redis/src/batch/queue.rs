@@ -10,19 +10,19 @@ use super::window::Window;
 use crate::breaker::Breaker;
 use crate::stats::RedisStats;
 
-/// Bounds the weight of a call. The server needs 2 to 5 microseconds for each unit of weight.
+/// The maximum weight of a call. The server needs 2 to 5 microseconds for each unit of weight.
 pub(super) const MOST_WEIGHT: usize = 128;
-/// Bounds waiting decisions and waiting settlements.
+/// The maximum number of waiting decisions, and of waiting settlements.
 const MOST_WAITING: usize = 10_000;
-/// Bounds the rate of paced calls over all partitions.
+/// The shortest time between paced calls of all partitions.
 const SHORTEST_PACE: Duration = Duration::from_micros(250);
-/// The paced calls in the time of a call. More calls would carry fewer decisions each.
+/// The number of paced calls in the time of a call. More calls would carry fewer decisions each.
 const PACED_CALLS: u32 = 8;
 
 pub(super) struct Queue {
     deadline: Duration,
     waiting: VecDeque<Pending>,
-    /// Refunds and settled charges.
+    /// The waiting refunds and settled charges.
     settlements: VecDeque<Pending>,
     waiting_weight: usize,
     arrivals: u64,
@@ -151,7 +151,8 @@ impl Queue {
         self.is_pacing &= !is_pacing;
     }
 
-    /// Regular senders keep a nearby server busy. If the server is far away, further senders make paced calls.
+    /// Returns the next step of a sender. Regular senders keep a nearby server busy. If the server
+    /// is far away, further senders make paced calls.
     pub(super) fn next_step(&mut self, now: Instant) -> Step {
         if !self.has_work() {
             return Step::End;
@@ -160,7 +161,8 @@ impl Queue {
         if !is_regular && !self.window.is_calm(now) {
             return Step::End;
         }
-        // A decision that waits longer would be late at a server near the deadline.
+        // Bound the pace. If calls take nearly the deadline, a longer wait would make decisions
+        // late.
         let longest_pace = self.deadline.saturating_sub(self.last_took) / 2;
         let pace = (self.last_took / PACED_CALLS).min(longest_pace);
         let pace = self.shortest_pace.max(pace);
@@ -207,7 +209,7 @@ impl Queue {
         batch
     }
 
-    /// A decision heavier than a whole call is sent alone.
+    /// Takes the next decision if it fits. A decision heavier than a whole call is sent alone.
     fn take_next(&mut self, now: Instant, room: usize, taken: usize) -> Option<Pending> {
         let oldest = self.waiting.front();
         let is_backlog = oldest.is_some_and(|oldest| {
@@ -296,7 +298,8 @@ impl Queue {
     /// Takes all waiting decisions after the runtime has ended. Settlements wait for a possible successor.
     pub(super) fn take_stranded(&mut self, has_successor: bool, now: Instant) -> Vec<Pending> {
         if self.senders > 0 {
-            // A sender checks the queue again before it ends.
+            // Leave the decisions to the sender that still runs, which checks the queue again
+            // before it ends.
             return Vec::new();
         }
         let settlements = core::mem::take(&mut self.settlements);

@@ -6,7 +6,7 @@ use super::Batcher;
 use super::call_span::{CallEnd, CallSpan};
 use super::queue::NotSent;
 
-/// A task that sends the waiting decisions. When dropped, it leaves the work to a successor.
+/// A task that sends the waiting decisions. A dropped sender leaves the work to a successor.
 pub(super) struct Sender {
     pub(super) batcher: Arc<Batcher>,
     pub(super) call: Option<CallSpan>,
@@ -49,7 +49,8 @@ impl Drop for Sender {
     }
 }
 
-/// Takes over the work. If the runtime has ended, it drops this task at once, and the waiting decisions fail.
+/// A task that takes over the work. A runtime that has ended drops the task at once, and the
+/// waiting decisions fail.
 struct Successor(Option<Arc<Batcher>>);
 
 impl Successor {
@@ -65,7 +66,8 @@ impl Successor {
 impl Drop for Successor {
     fn drop(&mut self) {
         if let Some(batcher) = self.0.take() {
-            // A configured runtime that has ended runs no other task.
+            // Without a configured runtime, a caller on another runtime can still start a
+            // successor.
             let has_successor = batcher.caller.settings.runtime.is_none();
             let stranded = batcher.lock().take_stranded(has_successor, super::now());
             batcher.refuse(stranded, NotSent::NoRuntime);

@@ -1,4 +1,4 @@
-//! Limits the weight in flight, as a congestion window of TCP does.
+//! Limits the weight in flight, like a congestion window of TCP.
 //!
 //! The window shrinks while calls are slow for the distance of the server, until the calls of all stores fit into the
 //! queue of the server.
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::call_span::CallSpan;
 
-/// Enough for a server that is 20 ms away.
+/// The highest limit, which is enough for a server that is 20 ms away.
 const MOST: usize = 4_096;
 const START: usize = 128;
 /// The limit after an outage.
@@ -42,7 +42,8 @@ impl Window {
 
     /// Returns whether more than the regular senders may send.
     pub(super) fn is_calm(&self, now: Instant) -> bool {
-        // A decision that waits for one of two distant calls would always be late.
+        // Always let others send if the server is far away. Decisions that wait for one of two
+        // distant calls would be late.
         self.distance * 3 / 2 > self.deadline
             || self
                 .shrunk_at
@@ -56,10 +57,11 @@ impl Window {
     pub(super) fn note(&mut self, call: &CallSpan, ended: Instant, under_way: usize) {
         let took = ended.saturating_duration_since(call.began);
         self.distance = self.distance.min(took);
-        // A slower call has waited for half of the time that the distance leaves.
+        // A call is slow if it has waited at the server for more than half of the time that the
+        // distance leaves.
         let slow = self.distance + (self.deadline - self.distance) / 2;
         if took < slow {
-            // A small load shows no need for a larger window.
+            // Grow only under load. A small load does not show that the server can take more.
             if 2 * under_way >= self.limit {
                 self.limit = MOST.min(self.limit + (call.weight / GROWTH).max(1));
             }
@@ -67,7 +69,7 @@ impl Window {
             .shrunk_at
             .is_none_or(|shrunk_at| call.began >= shrunk_at)
         {
-            // Calls that were sent together shrink the window once.
+            // Shrink once for calls that were sent together, because they report the same queue.
             self.limit = (self.limit / 2).max(1);
             self.shrunk_at = Some(ended);
         }

@@ -6,9 +6,9 @@ use crate::pause;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(300);
 const MOST_ATTEMPTS: usize = 8;
-/// A second attempt begins while the first is slow.
+/// The time after which a slow attempt gets a second attempt next to it.
 const OVERLAP_AFTER: Duration = Duration::from_millis(500);
-/// The pauses begin at the shortest again after a time without attempts.
+/// The time without attempts after which the pauses start again at the shortest.
 const PAUSES_RESET_AFTER: Duration = Duration::from_secs(5);
 
 #[derive(Default)]

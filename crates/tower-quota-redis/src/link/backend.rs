@@ -8,7 +8,7 @@ use super::request::LinkRequest;
 pub(crate) trait Backend: Send + Sync + 'static {
     type Connection: LinkConnection;
 
-    /// The unanswered calls in a row that put a connection in doubt.
+    /// The number of unanswered calls in a row that put a connection in doubt.
     const DOUBTED_AFTER: u32 = 3;
 
     /// Connects within the connect timeout.
@@ -29,7 +29,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
         if error.is_io_error() || error.is_unrecoverable_error() {
             Verdict::Drop
         } else if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
-            // The server has become a replica. Its name may lead to the new primary now.
+            // The server has become a replica. A new connection to the same name may reach the new
+            // primary.
             Verdict::Replace
         } else {
             Verdict::Keep
@@ -53,9 +54,9 @@ pub(crate) trait LinkConnection: Clone + Send + Sync + 'static {
 /// The fate of a connection after an error.
 pub(crate) enum Verdict {
     Keep,
-    /// May lead to the wrong server. The connection serves until it is replaced.
+    /// The connection may lead to the wrong server, and serves until it is replaced.
     Replace,
-    /// As `Replace`, but many unanswered calls drop the connection.
+    /// The same as `Replace`, but many unanswered calls drop the connection.
     Doubt,
     Drop,
 }

@@ -16,7 +16,7 @@ impl CallError {
 
     pub(super) fn of_call(error: RedisError) -> Self {
         match error.kind() {
-            // The client had no node to ask, or the nodes that it reached are not the owner.
+            // The client knew no node, or reached only nodes that do not own the slot.
             ErrorKind::ClusterConnectionNotFound | ErrorKind::Server(ServerErrorKind::Moved) => {
                 Self::NotSent(error)
             }

@@ -1,4 +1,4 @@
-//! A Redis Cluster, through the cluster connection of the client.
+//! Connects to a Redis Cluster through the cluster connection of the client.
 //!
 //! 1. The link repeats a call only after `MOVED`, because a node that answers `MOVED` has not run the call.
 //! 2. The link does not follow `ASK`. At the new node, keys that have not moved yet look missing, so clients over their
@@ -64,7 +64,7 @@ impl Cluster {
             node_timeout,
             credentials,
         };
-        // Finds nodes that do not belong together now.
+        // Build a client now, to report nodes that do not belong together before the first request.
         cluster.client(cluster.nodes.clone())?;
         Ok(cluster)
     }
@@ -84,7 +84,7 @@ impl Cluster {
         builder
             .retries(0)
             .connection_timeout(self.node_timeout)
-            // Calls have the deadline of the store. The client's own requests need a bound too.
+            // The store bounds its calls, but the client's own requests need a bound too.
             .response_timeout(self.node_timeout)
             .overall_response_timeout(Some(self.node_timeout))
             .tcp_settings(TcpSettings::default().set_nodelay(true))
@@ -125,11 +125,12 @@ impl Cluster {
 impl Backend for Cluster {
     type Connection = Connected;
 
-    /// The answers of other nodes say little about a silent node.
+    /// The number is 1, because the answers of other nodes say little about a silent node.
     const DOUBTED_AFTER: u32 = 1;
 
     async fn dial(&self) -> RedisResult<Connected> {
-        // With all nodes, the client would wait for a silent node.
+        // Connect through one node that answers. Given all nodes, the client would wait for a
+        // silent one.
         let (node, owners) = self.first_to_answer().await?;
         self.connect(node, owners).await
     }
@@ -170,7 +171,7 @@ impl Backend for Cluster {
 impl LinkConnection for Connected {
     async fn run(&mut self, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
         let answer = request.send(&mut self.client, key).await;
-        // The error may also come as a value.
+        // The client also returns errors as values.
         let answer = answer.and_then(Value::extract_error);
         let moved = ErrorKind::Server(ServerErrorKind::Moved);
         if answer.as_ref().is_err_and(|error| error.kind() == moved) && request.may_repeat() {
@@ -191,7 +192,7 @@ impl Connected {
         let primaries = slot_of_each_primary(&self.owners, start)
             .into_iter()
             .map(primary);
-        // Any node comes last, in case the owners are unknown.
+        // Add any node at the end, in case the owners are unknown.
         let mut nodes = primaries.chain([SingleNodeRoutingInfo::Random]);
         loop {
             let node = nodes.next();

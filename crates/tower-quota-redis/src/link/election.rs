@@ -11,7 +11,7 @@ use core::time::Duration;
 use redis::{ErrorKind, RedisError, RedisResult};
 use tokio::task::JoinSet;
 
-/// The head start of the server with most votes.
+/// The head start of the server with the most votes.
 const MAJORITY_GRACE: Duration = Duration::from_millis(50);
 
 pub(super) type Address = (String, u16);
@@ -45,7 +45,7 @@ where
     loop {
         let is_connected = |candidate: &Candidate<C>| candidate.connection.is_some();
         let next = if silent == 0 && candidates.iter().any(is_connected) {
-            // The server with more votes has not answered yet.
+            // A server with more votes has not answered yet, so wait for it a little.
             tokio::time::timeout(MAJORITY_GRACE, reports.join_next())
                 .await
                 .unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Connections to a server, to a primary under sentinels, to a cluster, or from a pool.
+//! Holds the connections to a server, to a primary under sentinels, to a cluster, or from a pool.
 
 mod attempts;
 mod backend;
@@ -61,7 +61,7 @@ pub(crate) struct LinkSettings {
     pub(crate) credentials: Option<Provider>,
 }
 
-/// Without the feature `credentials`, a provider cannot exist.
+/// Stands for a provider, which cannot exist without the feature `credentials`.
 #[cfg(not(feature = "credentials"))]
 #[derive(Clone)]
 pub(crate) enum Provider {}
@@ -77,16 +77,16 @@ impl LinkSettings {
     }
 }
 
-/// Certificates in PEM.
+/// The certificates for TLS, in PEM.
 #[derive(Clone, Default)]
 #[cfg_attr(
     not(feature = "tls"),
     expect(dead_code, reason = "only TLS needs certificates")
 )]
 pub(crate) struct Certificates {
-    /// Trusted instead of the certificates of the system.
+    /// The roots to trust instead of the certificates of the system.
     pub(crate) roots: Option<Vec<u8>>,
-    /// The certificate and its key.
+    /// The client certificate and its key.
     pub(crate) client: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -100,7 +100,7 @@ pub(crate) enum Servers {
     },
     Cluster {
         nodes: Vec<ConnectionInfo>,
-        /// For the nodes that these nodes name.
+        /// The certificates for the nodes that these nodes name.
         certificates: Certificates,
     },
     #[cfg(feature = "pool")]
@@ -191,8 +191,7 @@ impl Link {
     }
 }
 
-/// Returns an error if the server does not answer in time.
-/// Returns an error with the text if the answer takes longer.
+/// Bounds an answer by a time. Returns an error with the text if the answer takes longer.
 pub(crate) async fn within<T>(
     timeout: Duration,
     late: &'static str,

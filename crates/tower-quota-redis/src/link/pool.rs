@@ -1,4 +1,4 @@
-//! A connection from a pool.
+//! Takes a connection from a pool.
 //!
 //! A pool checks a connection with a `PING` when handing it out, so the store keeps the connection while it works. The
 //! store removes a doubtful connection from the pool, which then has room for another connection.
@@ -15,7 +15,7 @@ use super::within;
 
 pub(crate) struct Pooled {
     pool: Pool,
-    /// Kept, so that the pool counts the connection as taken.
+    /// The connection as the pool handed it out, kept so that the pool counts it as taken.
     checked_out: Mutex<Option<Connection>>,
     connect_timeout: Duration,
 }
@@ -43,7 +43,7 @@ impl Backend for Pooled {
 
     async fn dial(&self) -> RedisResult<MultiplexedConnection> {
         if let Some(doubtful) = self.check_out(None) {
-            // The pool must not hand the connection out again.
+            // Take the connection out of the pool, which would hand it out again.
             drop(Connection::take(doubtful));
         }
         let handing_out = async { self.pool.get().await.map_err(of_pool) };
@@ -72,7 +72,7 @@ fn of_pool(error: PoolError) -> RedisError {
     let kind = match error {
         PoolError::Backend(error) => return error,
         PoolError::Timeout(_) => ErrorKind::Io,
-        // The pool is closed or misconfigured.
+        // The remaining errors say that the pool is closed or misconfigured.
         _ => ErrorKind::InvalidClientConfig,
     };
     (kind, "the pool handed out no connection", error.to_string()).into()

@@ -1,4 +1,4 @@
-//! A shared connection that is replaced when it is lost.
+//! Shares a connection, and replaces the connection when it is lost.
 //!
 //! 1. All calls wait for the same attempt to connect. An attempt continues after its caller gives up, so the link
 //!    reaches servers that need longer than a deadline.
@@ -35,7 +35,7 @@ pub(crate) type LateAnswer = Pin<Box<dyn Future<Output = RedisResult<Value>> + S
 pub(crate) struct Reconnecting<B: Backend> {
     backend: B,
     state: Mutex<LinkState<B>>,
-    /// Changes whenever an attempt ends.
+    /// A channel that changes whenever an attempt ends.
     ended: watch::Sender<()>,
     runtime: Option<Handle>,
 }
@@ -49,14 +49,14 @@ struct LinkState<B: Backend> {
 #[derive(Clone)]
 struct Tracked<C> {
     connection: C,
-    /// Also identifies the connection.
+    /// The calls of the connection. The pointer also identifies the connection.
     calls: Arc<Mutex<Calls>>,
 }
 
 struct Calls {
     last: Instant,
     unanswered: u32,
-    /// When the last unanswered call was given up.
+    /// The time at which the last unanswered call was given up.
     given_up: Option<Instant>,
 }
 
@@ -107,14 +107,16 @@ impl<B: Backend> Reconnecting<B> {
             Ok(Err(error)) => return Ok(Err(CallError::NotSent(error))),
             Err(_) => return Err(None),
         };
-        // Ends at the deadline, so that the link notices a silent connection even while a late answer is awaited.
+        // This guard ends at the deadline, so that the link notices a silent connection while the
+        // task still waits for a late answer.
         let under_way = CallUnderWay::new(self, &tracked);
         let mut answer: LateAnswer =
             Box::pin(async move { tracked.connection.run(&key, &call).await });
         if let Ok(answer) = timeout_at(deadline.into(), &mut answer).await {
             return Ok(under_way.end(answer));
         }
-        // After a pause of the process, timers fire before the answers in the socket are read.
+        // Give the answer a last chance. After a pause of the process, timers fire before the
+        // answers in the socket are read.
         tokio::task::yield_now().await;
         match timeout(Duration::ZERO, &mut answer).await {
             Ok(answer) => Ok(under_way.end(answer)),
@@ -153,13 +155,13 @@ impl<B: Backend> Reconnecting<B> {
                     (ErrorKind::Io, "the attempt to connect was cut short").into()
                 }));
             }
-            // The sender is never dropped before this receiver.
+            // The call cannot fail, because the sender outlives this receiver.
             let _ = ended.changed().await;
         }
     }
 
     pub(super) fn replace(self: &Arc<Self>) {
-        // A future may be dropped after its runtime has ended.
+        // No runtime is current if a future is dropped after its runtime has ended.
         let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok()) else {
             return;
         };
@@ -245,7 +247,7 @@ impl<B: Backend> LinkState<B> {
     }
 }
 
-/// An attempt to connect, in progress or scheduled, until dropped.
+/// An attempt to connect, in progress or scheduled. Dropping the attempt ends it.
 struct Attempt<B: Backend> {
     link: Arc<Reconnecting<B>>,
     doubtful: Option<Tracked<B::Connection>>,
@@ -269,7 +271,8 @@ impl<B: Backend> Attempt<B> {
         })
     }
 
-    /// Unlock the state first, because an ending runtime drops the task at once.
+    /// Spawns the attempt. Call `spawn` without the lock of the state, because a runtime that ends
+    /// drops the task at once, and the drop takes the lock.
     fn spawn(mut self, caller: &Handle) {
         let runtime = self.link.runtime.clone();
         runtime.as_ref().unwrap_or(caller).spawn(async move {
@@ -297,7 +300,7 @@ impl<B: Backend> Attempt<B> {
             let due = {
                 let (mut state, now) = (self.link.lock(), now());
                 if state.connection.is_none() {
-                    // The connection was dropped meanwhile.
+                    // Connect afresh, because the doubtful connection was dropped meanwhile.
                     self.doubtful = None;
                 } else if !state.is_current(self.doubtful.as_ref()) {
                     return false;
@@ -310,7 +313,7 @@ impl<B: Backend> Attempt<B> {
                 }
                 state.attempts.due_at().filter(|due| *due > now)
             };
-            // Without an instant, too many attempts are in progress.
+            // Without an instant, too many attempts are in progress, so wait until one ends.
             let _ = match due {
                 Some(due) => timeout_at(due.into(), ended.changed()).await.is_ok(),
                 None => ended.changed().await.is_ok(),
@@ -332,7 +335,8 @@ impl<B: Backend> Drop for Attempt<B> {
     }
 }
 
-/// Acts on its verdict when dropped. If the caller gives up, the verdict remains `Doubt`.
+/// A guard that acts on its verdict when dropped. If the caller gives up, the verdict remains
+/// `Doubt`.
 struct CallUnderWay<'a, B: Backend> {
     link: &'a Arc<Reconnecting<B>>,
     calls: Arc<Mutex<Calls>>,
@@ -371,7 +375,7 @@ impl<B: Backend> Drop for CallUnderWay<'_, B> {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic cannot leave a state half changed, so a poisoned lock is safe to use.
+    // No change can panic halfway, so the state is valid even if the lock is poisoned.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -390,7 +394,7 @@ mod tests {
 
     use super::*;
 
-    /// Connects once, and answers only some calls.
+    /// A backend that connects once, and answers only some calls.
     #[derive(Default)]
     struct Once(AtomicU32);
 

@@ -35,7 +35,7 @@ impl LinkRequest for Call {
     }
 }
 
-/// A command leads to its partition by its own keys.
+/// Sends a command, which leads to its partition by its own keys.
 impl LinkRequest for Cmd {
     async fn send(
         &self,
@@ -46,7 +46,7 @@ impl LinkRequest for Cmd {
     }
 }
 
-/// Several commands. The caller gets `count` replies, and the first `offset` replies are skipped.
+/// Several commands in one request. The caller gets `count` replies after the first `offset`.
 pub(crate) struct Several<'a> {
     pub(crate) commands: &'a Pipeline,
     pub(crate) offset: usize,

@@ -9,7 +9,7 @@ use super::election::{self, Address, Report};
 use super::server::Server;
 use super::{Provider, within};
 
-/// A primary under sentinels. Each attempt to connect asks all sentinels.
+/// Connects to a primary under sentinels. Each attempt asks all sentinels.
 pub(crate) struct Sentinels {
     sentinels: Vec<ConnectionInfo>,
     name: String,
@@ -55,7 +55,7 @@ impl Sentinels {
     }
 
     async fn find(&self) -> RedisResult<Found> {
-        // The other half is for the primary.
+        // Keep the other half of the timeout for the primary.
         let timeout = self.connect_timeout / 2;
         let mut reports = JoinSet::new();
         for sentinel in &self.sentinels {

@@ -10,10 +10,11 @@ use super::Provider;
 use super::backend::{Backend, LinkConnection};
 use super::request::LinkRequest;
 
-/// The requests that may wait to be written. With the default of 50, a burst would wait.
+/// The maximum number of requests that wait to be written. With the client's default of 50, a burst
+/// would wait.
 const QUEUE: usize = 1024;
 
-/// One server at a known address.
+/// Connects to one server at a known address.
 pub(crate) struct Server {
     client: Client,
     config: AsyncConnectionConfig,
@@ -28,12 +29,13 @@ impl Server {
     ) -> RedisResult<Self> {
         #[cfg(feature = "tls")]
         super::tls::choose_cryptography();
-        // Requests are small, so waiting for a full packet only delays them.
+        // Set `TCP_NODELAY`, because requests are small, and waiting for a full packet only delays
+        // them.
         let settings = address.tcp_settings().clone().set_nodelay(true);
         let client = Client::open(address.set_tcp_settings(settings))?;
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(connect_timeout))
-            // Calls have the deadline of the store.
+            // Set no timeout here, because the store bounds its calls.
             .set_response_timeout(None)
             .set_pipeline_buffer_size(QUEUE);
         #[cfg(feature = "credentials")]
@@ -61,7 +63,8 @@ impl Backend for Server {
     async fn subscriber(&self) -> RedisResult<PubSub> {
         #[cfg(feature = "credentials")]
         if let Some(provider) = &self.credentials {
-            // The client takes no provider for a Pub/Sub connection.
+            // Fetch the credentials here, because the client takes no provider for a Pub/Sub
+            // connection.
             let (user, password) = provider.fetch().await?;
             let info = self.client.get_connection_info().clone();
             let settings = info.redis_settings().clone();
@@ -77,7 +80,7 @@ impl Backend for Server {
 impl LinkConnection for MultiplexedConnection {
     /// Sends a command without waiting for the reply. On a lost connection, sending fails at once.
     async fn is_lost(&self) -> bool {
-        // Every user has the right to `TIME`, because the script needs `TIME`.
+        // Send `TIME`. Every user has the right to call it, because the script does.
         let (mut connection, command) = (self.clone(), redis::cmd("TIME"));
         let mut reply = pin!(connection.send_packed_command(&command));
         poll_fn(|context| Poll::Ready(matches!(reply.as_mut().poll(context), Poll::Ready(Err(_)))))

@@ -6,7 +6,7 @@ use super::Certificates;
 /// Chooses ring, because rustls panics if no crypto provider is installed.
 pub(super) fn choose_cryptography() {
     if CryptoProvider::get_default().is_none() {
-        // Fails if another thread was first.
+        // Ignore the error, which says that another thread was first.
         let _ = ring::default_provider().install_default();
     }
 }

@@ -17,15 +17,18 @@ use crate::link::{Link, LinkSettings, Servers};
 use crate::location::Location;
 use crate::store::RedisStore;
 
-/// Two senders keep the server busy while the store reads a reply. Several partitions need one each.
+/// The number of senders. Two keep the server busy while the store reads a reply. Several
+/// partitions need one each.
 const SENDERS: usize = 2;
 const SENDERS_OF_SEVERAL_PARTITIONS: usize = 1;
-/// Two calls to each of three nodes. With more slots, calls carry fewer decisions.
+/// The calls in flight over all partitions, which are two to each of three nodes. With more slots,
+/// calls carry fewer decisions.
 const SHARED_SLOTS: usize = 6;
-/// Divides evenly among two, three, four and six nodes. With more partitions, calls carry fewer decisions.
+/// The default number in a cluster, which divides evenly among two, three, four and six nodes. With
+/// more partitions, calls carry fewer decisions.
 const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(12).unwrap();
 
-/// Keeps sums with instants in range.
+/// The longest deadline, which keeps sums with instants in range.
 const LONGEST_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl RedisOptions {
@@ -55,7 +58,7 @@ impl RedisOptions {
     /// Connects with the settings of your client.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect).
+    /// Returns the errors of [`connect`](Self::connect).
     pub async fn client(self, client: Client) -> Result<RedisStore, RedisStoreError> {
         self.connected(Location::server(client.get_connection_info().clone()))
             .await
@@ -67,7 +70,7 @@ impl RedisOptions {
     /// host, such as `redis://limiter:password@mymaster/2`.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect).
+    /// Returns the errors of [`connect`](Self::connect).
     pub async fn sentinel(
         self,
         sentinels: impl IntoIterator<Item = impl AsRef<str>>,
@@ -82,7 +85,7 @@ impl RedisOptions {
     /// Give several nodes with the same user and password, so that your service can start while a node is away.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect).
+    /// Returns the errors of [`connect`](Self::connect).
     pub async fn cluster(
         self,
         nodes: impl IntoIterator<Item = impl AsRef<str>>,
@@ -100,13 +103,13 @@ impl RedisOptions {
     ///
     /// let config = deadpool_redis::Config::from_url("redis://127.0.0.1:6379/");
     /// let pool = config.create_pool(Some(deadpool_redis::Runtime::Tokio1))?;
-    /// let store = RedisStore::options().pool(pool)?;
+    /// let store = RedisStore::options().prefix("orders").pool(pool)?;
     /// # drop(store);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`RedisStoreError::Config`] for a wrong option.
+    /// Returns [`RedisStoreError::Config`] for a wrong option.
     #[cfg(feature = "pool")]
     pub fn pool(self, pool: Pool) -> Result<RedisStore, RedisStoreError> {
         let location = Location::pool(pool);
@@ -143,7 +146,8 @@ impl RedisOptions {
         let links = self.links(&location)?;
         let store = self.store(Arc::clone(&links), location)?;
         if is_lazy {
-            // The first request then finds a connection if the server is up.
+            // Connect in the background, so that the first request finds a connection if the server
+            // is up.
             links.iter().for_each(Link::replace);
             return Ok(store);
         }
@@ -158,7 +162,7 @@ impl RedisOptions {
                 let server = name.as_ref().to_owned();
                 return Err(RedisConfigError::Replica { server }.into());
             }
-            // A transient error is no reason to stay down.
+            // Ignore a transient error, because your service should start without Redis.
             Ok(Ok(Err(error))) if !error.is_transient() => return Err(error),
             Ok(Ok(_)) => return Ok(store),
             Ok(Err(error)) => error,

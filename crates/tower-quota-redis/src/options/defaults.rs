@@ -6,7 +6,7 @@ impl RedisStore {
     /// Connects to the server at a URL such as `redis://user:password@host:6379/0`, with default options.
     ///
     /// # Errors
-    /// As [`RedisOptions::connect`].
+    /// Returns the errors of [`RedisOptions::connect`].
     pub async fn connect(url: &str) -> Result<Self, RedisStoreError> {
         Self::options().connect(url).await
     }

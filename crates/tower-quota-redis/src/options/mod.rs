@@ -60,16 +60,18 @@ impl RedisOptions {
         }
     }
 
-    /// Sets the prefix of all keys in Redis; `quota` by default.
+    /// Sets the prefix of all keys in Redis. Defaults to `quota`.
     ///
-    /// Use 1 to 64 letters, digits or characters of `-_.:/`. Stores with different prefixes share no counters.
+    /// Use 1 to 64 letters, digits or characters of `-_.:/`. Stores with different prefixes share
+    /// no counters. Set the name of your service, so that services on one Redis do not count
+    /// together.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Sets the deadline of a decision; 50 ms by default.
+    /// Sets the deadline of a decision. Defaults to 50 ms.
     ///
     /// The deadline includes connecting and the time in the queue, and is at most a day. Give at least twice the round
     /// trip time to your server.
@@ -79,7 +81,7 @@ impl RedisOptions {
         self
     }
 
-    /// Sets the timeout of an attempt to connect; 5 s by default.
+    /// Sets the timeout of an attempt to connect. Defaults to 5 s.
     ///
     /// Attempts continue in the background after the deadline of a decision. Sentinels have half of the timeout, and
     /// each node of a cluster has a quarter.
@@ -89,7 +91,8 @@ impl RedisOptions {
         self
     }
 
-    /// Sets the secret of the hash of keys, at least 16 random bytes; no secret by default.
+    /// Sets the secret of the hash of keys, at least 16 random bytes. By default there is no
+    /// secret.
     ///
     /// Without a secret, readers of Redis can test whether an address is a client, and a client who chooses keys can
     /// find two keys with the same counter in about 2^48 hashes.
@@ -127,7 +130,7 @@ impl RedisOptions {
         self
     }
 
-    /// Sets the number of connections; 1 by default.
+    /// Sets the number of connections. Defaults to 1.
     ///
     /// One connection carries more decisions than a Redis server can make. Use several, with smaller batches, if your
     /// network limits each stream, or if your server reads with more than one thread.
@@ -137,7 +140,7 @@ impl RedisOptions {
         self
     }
 
-    /// Sets the number of partitions of the keys; 12 in a cluster by default, and 1 elsewhere.
+    /// Sets the number of partitions of the keys. Defaults to 12 in a cluster, and 1 elsewhere.
     ///
     /// Each partition is one hash slot, so give several to each primary of your cluster. If you change the number,
     /// nearly all counts start afresh. The crate docs describe [requests over several partitions](crate#clusters).
@@ -150,7 +153,7 @@ impl RedisOptions {
         self
     }
 
-    /// Sets how many failures in a row open the breaker; 5 by default.
+    /// Sets how many failures in a row open the breaker. Defaults to 5.
     ///
     /// The breaker opens after this many deadlines of silence. Decisions then fail at once with
     /// [`BreakerOpen`](crate::RedisStoreError::BreakerOpen). After a pause of 50 to 400 ms, the store sends one
@@ -203,6 +206,7 @@ impl RedisOptions {
     /// # async fn token_of_cloud() -> Result<String, std::io::Error> { Ok(String::new()) }
     /// # async fn example() -> Result<(), tower_quota_redis::RedisStoreError> {
     /// let store = RedisStore::options()
+    ///     .prefix("orders")
     ///     .credentials(|| async {
     ///         let token = token_of_cloud().await?;
     ///         Ok::<_, std::io::Error>(Credentials::new("limiter", token, Duration::from_secs(900)))
@@ -224,7 +228,7 @@ impl RedisOptions {
         self
     }
 
-    /// Sets the name of the server in errors; host and port by default.
+    /// Sets the name of the server in errors. Defaults to host and port.
     #[must_use]
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.server_name = Some(name.into());

@@ -8,7 +8,7 @@ use redis::{ErrorKind, RedisResult, Script, ServerErrorKind, Value, cmd};
 use crate::keys::EntryKey;
 use crate::wire::{self, Call};
 
-/// The Lua before its constants have values. `numbers.lua` describes requests and replies.
+/// The Lua files in order, with names for constants. `numbers.lua` describes requests and replies.
 const BODY: &str = concat!(
     include_str!("numbers.lua"),
     include_str!("request.lua"),

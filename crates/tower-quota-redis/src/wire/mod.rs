@@ -1,4 +1,5 @@
-//! The messages between the store and its script. `script/numbers.lua` describes every byte.
+//! Defines the messages between the store and its script. `script/numbers.lua` describes every
+//! byte.
 
 mod reply;
 mod request;
@@ -11,7 +12,7 @@ pub(crate) use self::request::{Call, Request};
 macro_rules! shared_constants {
     ($($kind:ty { $($name:ident = $value:expr;)* })*) => {
         $($(
-            // Some constants are used in Lua only.
+            // Allow dead code, because only Lua uses some of the constants.
             #[allow(dead_code)]
             pub(crate) const $name: $kind = $value;
         )*)*
@@ -26,7 +27,7 @@ shared_constants! {
         VERSION = stored::VERSION;
         FROM_FIRST_REQUEST = stored::FROM_FIRST_REQUEST;
         WATCHED = stored::WATCHED;
-        // Operations.
+        // The operations of a call.
         CHECK = 0;
         CHARGE_ANYWAY = 1;
         REFUND = 2;
@@ -40,12 +41,12 @@ shared_constants! {
         DECIDED = 2;
         UNREADABLE = 3;
         NOT_WRITTEN = 4;
-        // Verdicts of one limit.
+        // The outcomes of a limit.
         ADMIT = 0;
         REFUSE = 1;
         NEVER = 2;
     }
-    // Flags of a charge.
+    // The flags of a charge.
     u16 {
         QUEUES = 1;
         COUNTS_REFUSALS = 2;
@@ -59,11 +60,11 @@ shared_constants! {
         FORCED = 512;
     }
     u64 {
-        // In microseconds.
+        // The longest retry time of a hold in microseconds.
         LONGEST_RETRY = stored::LONGEST_RETRY;
-        // Added to a balance, so that it is never negative.
+        // The number that is added to a balance, so that the sum is never negative.
         BALANCE_OFFSET = 1 << 52;
-        // Bounds of counters, and of the instant of an entry.
+        // The bounds of counters, and of the instant of an entry.
         MOST_USED = stored::MOST_USED;
         MOST_COUNTED = stored::MOST_COUNTED;
         LONGEST_LOG = stored::LONGEST_LOG;
@@ -84,7 +85,7 @@ pub(crate) fn with_constants(lua: &str) -> String {
     for word in lua.split_inclusive(ends_name) {
         let name = word.trim_end_matches(ends_name);
         let shared = SHARED.iter().find(|(shared, _)| *shared == name);
-        // The number of a kind of state has the name of its algorithm.
+        // The name of an algorithm in capitals stands for the number of its kind of state.
         let variant = name.replace('_', "");
         let kind = Algorithm::ALL
             .iter()

@@ -98,7 +98,8 @@ impl<'a> Reply<'a> {
             let length = self.0.split_off(..2)?;
             let length = u16::from_le_bytes(length.try_into().ok()?);
             let bytes = self.0.split_off(..usize::from(length))?;
-            // The refusal holds without an entry that was too long.
+            // Entries are optional, because the script leaves out an entry that is too long. The
+            // refusal is valid without them.
             if let (Ok(entry), Some(position)) = (Entry::decode(bytes), template.first_of(client)) {
                 entries.push((position, entry));
             }

@@ -13,13 +13,13 @@ use crate::template::{ChargeTemplate, Template};
 
 /// The largest number that Lua counts exactly, above every capacity.
 const MOST_EXACT: u64 = (1 << 53) - 1;
-/// In the year 2112.
+/// The latest instant, in the year 2112.
 const LATEST: u64 = 1 << 52;
 
 pub(crate) struct Call {
     pub(crate) keys: Vec<EntryKey>,
     pub(crate) request: Vec<u8>,
-    /// After the deadline, the call is not sent again.
+    /// The deadline, after which the call is not sent again.
     pub(crate) deadline: Option<Instant>,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Request<'a> {
     }
 
     fn template(&mut self, template: &'a Template) -> usize {
-        // Most decisions look like the decision before.
+        // Search from the end, because most decisions look like the decision before.
         if let Some(position) = self.templates.iter().rposition(|known| *known == template) {
             return position + 1;
         }
@@ -162,7 +162,8 @@ impl<'a> Request<'a> {
         charges
     }
 
-    /// Returns the previous, the current and the next window, because the server picks by its own time.
+    /// Returns the previous, the current and the next window, because the server selects the window
+    /// by its own time.
     fn windows(&self, quota: &Quota) -> Vec<(u64, Quota)> {
         if !quota.is_calendar() {
             return Vec::new();
@@ -204,7 +205,8 @@ impl WireCharge {
         for number in [head.capacity, head.grain, head.pace, head.offset] {
             push_u56(bytes, number);
         }
-        // At most five bytes and four numbers of eight.
+        // The conversion cannot fail, because a slot has at most five bytes and four numbers of
+        // eight.
         bytes.push(u8::try_from(slot.len()).unwrap_or(u8::MAX));
         bytes.extend(slot);
     }
@@ -214,7 +216,7 @@ const fn flag(bit: u16, is_set: bool) -> u16 {
     if is_set { bit } else { 0 }
 }
 
-/// Appends a count, or a position from 1. The store has already refused larger requests.
+/// Appends a count, or a position from 1, as a byte. The store has already refused larger requests.
 fn push_count(bytes: &mut Vec<u8>, count: usize) {
     bytes.extend(u16::try_from(count).unwrap_or(u16::MAX).to_le_bytes());
 }

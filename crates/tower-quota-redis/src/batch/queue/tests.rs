@@ -15,7 +15,7 @@ use crate::question::Question;
 
 const DEADLINE: Duration = Duration::from_millis(60);
 
-/// Made once, because finding the tags is slow.
+/// The names of keys, made once because finding the tags is slow.
 static KEYS: LazyLock<KeyNames> =
     LazyLock::new(|| KeyNames::new("quota", None, false, NonZeroUsize::MIN).unwrap());
 
@@ -95,7 +95,7 @@ fn newest_leave_first_after_half_the_deadline() {
             .into_iter()
             .flat_map(|after| fill(&mut queue, 1, start + millis(after)))
             .collect();
-        // The call has room for two.
+        // The window has room for two decisions.
         queue.weight_under_way = queue.window.limit() - 2;
         waits(&queue.take_batch(start + wait).decisions, start + wait)
     };

@@ -8,7 +8,7 @@ use crate::batch::queue::*;
 const DEADLINE: Duration = Duration::from_millis(50);
 const SENDERS: usize = 2;
 const SPAN: Duration = Duration::from_secs(3);
-/// The time that a call and its answer travel.
+/// The time that a call and its answer take over the network.
 const NEAR: Duration = Duration::from_micros(200);
 
 #[derive(Clone, Copy)]
@@ -16,9 +16,9 @@ struct SlowServer {
     per_call: Duration,
     per_decision: Duration,
     distance: Duration,
-    /// Added to one answer in a hundred.
+    /// The additional time of one answer in a hundred.
     lateness: Duration,
-    /// Stops for the first duration in every second duration.
+    /// The server stops for the first duration at the start of every second duration.
     stalls: Option<(Duration, Duration)>,
 }
 
@@ -138,7 +138,7 @@ impl Simulation {
     fn send(&mut self, store: usize, batch: Batch, at: Instant) {
         let weight = u32::try_from(batch.weight).unwrap();
         let work = self.server.per_call + self.server.per_decision * weight;
-        // From 80 to 120 percent of the service time.
+        // The time varies from 80 to 120 percent of the service time.
         self.free_at =
             self.free_at.max(at) + work * u32::try_from(80 + self.random(40)).unwrap() / 100;
         if let Some((stall, every)) = self.server.stalls {
