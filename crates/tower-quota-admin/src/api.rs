@@ -42,7 +42,7 @@ impl Deref for Api {
 
 pub(crate) struct Caller(pub(crate) Option<IpAddr>);
 
-/// Tells whether an answer shows readable keys.
+/// Whether an answer shows readable keys.
 pub(crate) struct ShowKeys(pub(crate) bool);
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -1,4 +1,4 @@
-//! Extractors with problems as rejections.
+//! Extracts parts of requests, with problems as rejections.
 
 use axum::extract::{FromRequest, FromRequestParts};
 use axum::response::{IntoResponse, Response};

@@ -38,7 +38,7 @@ pub(crate) fn complete(mut document: OpenApi, has_tokens: bool) -> OpenApi {
             (Method::DELETE, &mut item.delete),
         ];
         for (method, operation) in operations {
-            // Operations without a token have no problems.
+            // Skip operations without a token, which have no problems.
             if let Some(operation) = operation
                 && operation.security.is_none()
             {
@@ -77,7 +77,7 @@ fn complete_operation(operation: &mut Operation, role: Role, has_tokens: bool) {
             .entry(kind.status().as_str().to_owned())
             .or_insert(RefOr::T(response));
     }
-    // Every error is a problem.
+    // Describe every error as a problem.
     for (status, response) in responses.iter_mut() {
         if let (true, RefOr::T(response)) = (status.starts_with(['4', '5']), response) {
             let schema = RefOr::Ref(Ref::from_schema_name("Problem"));

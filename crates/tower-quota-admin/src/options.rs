@@ -39,10 +39,11 @@ impl AdminOptions {
     /// The longest other body of a request, in bytes.
     pub const LONGEST_JSON: usize = 64 << 10;
 
-    /// The most simultaneous event streams.
+    /// The maximum number of simultaneous event streams.
     pub const MOST_STREAMS: usize = 32;
 
-    /// The most simultaneous event streams of a token, or of an [`Author`](crate::Author).
+    /// The maximum number of simultaneous event streams of a token, or of an
+    /// [`Author`](crate::Author).
     pub const MOST_STREAMS_EACH: usize = 8;
 
     /// Creates options without authentication.
@@ -85,7 +86,8 @@ impl AdminOptions {
         self
     }
 
-    /// Sets the client address for the limit of failed authentications. Use it behind a proxy.
+    /// Sets how to read the client's address, for the limit of failed authentications behind a
+    /// proxy.
     ///
     /// The default is the peer's address. Without [`ConnectInfo`](axum::extract::ConnectInfo), all
     /// clients share a counter.
@@ -94,14 +96,14 @@ impl AdminOptions {
         self
     }
 
-    /// Allows readable keys by `show_keys=true`. Keys are hashed otherwise.
+    /// Allows readable keys by `show_keys=true`. By default, requests get hashed keys.
     pub const fn allow_showing_keys(mut self) -> Self {
         self.show_keys = true;
         self
     }
 
-    /// Adds the figures of a store to the health report: of a memory store, a Redis store (feature `redis`), leases (feature
-    /// `lease`), or a store of your own.
+    /// Adds the figures of a store to the health report. The store may be a memory store, a Redis
+    /// store (feature `redis`), leases (feature `lease`), or your own.
     ///
     /// ```
     /// use tower_quota::MemoryStore;

@@ -1,4 +1,4 @@
-//! The expected version of a change, in `If-Match` (RFC 9110, section 13).
+//! Reads the expected version of a change from `If-Match` (RFC 9110, section 13).
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -8,11 +8,11 @@ use crate::api::Api;
 use crate::problem::{Problem, ProblemKind, Result};
 
 pub(crate) enum Expected {
-    /// `If-Match: "7-0f3a.."`, the version with this entity tag.
+    /// `If-Match: "7-0f3a.."` expects the version with this entity tag.
     Tag(String),
-    /// `If-Match: *`, any version.
+    /// `If-Match: *` accepts any version.
     Any,
-    /// `If-None-Match: *`, no version, for the first document.
+    /// `If-None-Match: *` expects no version, for the first document.
     None,
 }
 
@@ -38,7 +38,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Expected {
 }
 
 impl Expected {
-    /// Returns the expected number of the newest version, 0 for no version. Any version has no number.
+    /// Returns the expected number of the newest version, 0 for no version, or `None` for any
+    /// version.
     pub(crate) async fn number(self, api: &Api) -> Result<Option<u64>> {
         match self {
             Self::Any => Ok(None),
@@ -47,7 +48,8 @@ impl Expected {
                 let number = sent.trim_start_matches('"').split('-').next();
                 if let Some(number) = number.and_then(|number| number.parse().ok()) {
                     match api.version(number).await {
-                        // After a restart, a store may reuse the number for another text.
+                        // Compare the hash too, because a store may reuse the number for another
+                        // text after a restart.
                         Ok(version) if tag(number, &version.hash) == sent => {
                             return Ok(Some(number));
                         }
@@ -68,7 +70,7 @@ impl Expected {
 }
 
 pub(crate) fn tag(number: u64, hash: &str) -> HeaderValue {
-    // Hexadecimal digits in quotes are a valid value.
+    // The conversion cannot fail, because hexadecimal digits in quotes are a valid value.
     HeaderValue::from_str(&format!("\"{number}-{hash}\""))
         .unwrap_or(HeaderValue::from_static("\"\""))
 }

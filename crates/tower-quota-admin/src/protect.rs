@@ -1,4 +1,4 @@
-//! A deadline and protective headers for all requests.
+//! Sets a deadline and protective headers for all requests.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(crate) async fn headers(request: Request, next: Next) -> Response {
     for (name, value) in FIELDS {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // The page has a policy of its own.
+    // Keep the policy of the page, which differs.
     let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
@@ -77,7 +77,7 @@ pub(crate) async fn parameters(
 
 fn unknown_parameter(document: &OpenApi, request: &Request) -> Option<String> {
     let path = request.extensions().get::<MatchedPath>()?;
-    // An application may nest the router under a prefix.
+    // Compare the ends of paths, because an application may nest the router under a prefix.
     let mut paths = document.paths.paths.iter();
     let (_, item) = paths.find(|(known, _)| path.as_str().ends_with(known.as_str()))?;
     let operation = match request.method().as_str() {

@@ -1,4 +1,4 @@
-//! The decisions of the last five minutes by second, and the snapshot shared by all streams.
+//! Keeps the decisions of the last five minutes by second, and the snapshot that all streams share.
 
 use core::cmp::Reverse;
 use core::sync::atomic::AtomicBool;
@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 const KEPT: usize = 300;
 
-/// The most limits of a second, to bound the memory of thousands of limits.
+/// The maximum number of limits in a second, to bound the memory of thousands of limits.
 const MOST_LIMITS: usize = 200;
 
 const LATENCY: usize = 10;

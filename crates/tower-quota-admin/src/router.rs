@@ -22,11 +22,11 @@ use crate::{AdminError, AdminOptions, auth, page, protect};
 /// Pass [`LiveRules`], or the [handle](tower_quota::RateLimitHandle) of a layer with a policy from
 /// your code. With a handle, the routes of rules and blocks answer with 404.
 ///
-/// Serve it with `into_make_service_with_connect_info::<SocketAddr>()`, to limit failed
+/// Serve the router with `into_make_service_with_connect_info::<SocketAddr>()`, to limit failed
 /// authentications by address.
 ///
 /// # Errors
-/// [`AdminError`] without an authentication.
+/// Returns [`AdminError`] without an authentication.
 pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Router, AdminError> {
     let live: LiveRules = source.into();
     options.check()?;
@@ -57,7 +57,7 @@ pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Rou
         router
     } else {
         let tokens: Arc<[auth::Token]> = options.tokens.into();
-        // The last layer sees a request first.
+        // Add the outermost layer last, because the last layer sees a request first.
         router
             .layer(from_fn(auth::require))
             .layer(auth::failures(options.client_ip))
@@ -105,7 +105,7 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(health::health))
         .routes(routes!(events::events))
         .routes(routes!(audit::audit))
-        // Long keys would take the time of a thread for each limit.
+        // Bound the bodies, because a long key takes the time of a thread for each limit.
         .layer(DefaultBodyLimit::max(AdminOptions::LONGEST_JSON))
         .routes(routes!(document::get, document::put))
         .routes(routes!(check::check))

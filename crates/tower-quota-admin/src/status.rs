@@ -41,7 +41,7 @@ impl From<LimitStatus> for Status {
             Outcome::Allow => (Outcomes::Allowed, None),
             Outcome::Wait(wait) => (Outcomes::Queued, Some(millis(wait))),
             Outcome::Refuse(wait) => (Outcomes::Limited, Some(millis(wait))),
-            // `Never`, and outcomes unknown to this version.
+            // The rest is `Never`, and outcomes that this version does not know.
             _ => (Outcomes::Never, None),
         };
         Self {

@@ -14,7 +14,7 @@ pub(crate) struct Streams {
     open: Mutex<HashMap<String, usize>>,
 }
 
-/// A place for a stream, freed on drop.
+/// A place for a stream, which its drop frees.
 #[derive(Debug)]
 pub(crate) struct Place {
     streams: Arc<Streams>,
@@ -47,7 +47,7 @@ impl Streams {
 impl Place {
     /// Sends snapshots until the stream ends, or its reader stops reading.
     ///
-    /// Runs in a task, since an unread body is never polled and could not free its place.
+    /// Run the call in a task, since an unread body is never polled and could not free its place.
     pub(crate) async fn send<T>(
         self,
         pace: Pace,
@@ -89,7 +89,7 @@ mod tests {
         let streams = Arc::new(Streams::default());
         for (patience, longest) in [(millis(20), millis(60_000)), (millis(60_000), millis(20))] {
             let pace = Pace { patience, longest };
-            // The receiver stays open without reading.
+            // Keep the receiver open, and read nothing.
             let (sender, _receiver) = tokio::sync::mpsc::channel(1);
             let place = streams.enter("ann").unwrap();
             let endless = tokio_stream::iter(core::iter::repeat(()));

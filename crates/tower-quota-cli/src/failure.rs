@@ -47,7 +47,7 @@ pub(crate) fn exit(ended: Result<bool, Failure>, is_json: bool) -> ExitCode {
     if is_json {
         eprintln!("{}", json!({ "error": text }));
     } else {
-        // Problems of a document begin with their severity.
+        // Drop the severity, with which problems of a document begin.
         let text = text.trim_start_matches("error: ");
         eprintln!("error: {}", visible(text, true));
     }

@@ -1,4 +1,5 @@
-//! The command of tower-quota. Checks and compares rules, replays access logs, operates services.
+//! The command of tower-quota checks and compares rules, replays access logs, and operates
+//! services.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -52,7 +53,7 @@ fn run(command: &Command, is_json: bool) -> Ended {
         Command::Health(target) => status::health(&target.connect()?),
         Command::Top(top) => top.run(|top, api| status::top(top, api, is_json)),
         Command::Completions { shell } => {
-            // The script goes through `Output`, which ignores a closed pipe.
+            // Collect the script for `Output`, which ignores a closed pipe.
             let mut script = Vec::new();
             clap_complete::generate(
                 *shell,

@@ -50,7 +50,7 @@ impl Output {
 
     /// Prints the output. Returns whether the command has found problems or differences.
     ///
-    /// Ignores a closed pipe, for example of `head`.
+    /// A closed pipe, for example of `head`, is not an error.
     pub(crate) fn print(&self, is_json: bool) -> Result<bool, Failure> {
         let mut out = io::stdout().lock();
         let written = if is_json && !self.json.is_null() {
@@ -111,7 +111,8 @@ fn shown((name, value): (String, &Value)) -> (String, String) {
         Value::Array(_) => "none".to_owned(),
         value => match (name.strip_suffix(" ms"), value.as_u64()) {
             (Some(name), Some(number)) => return (name.to_owned(), millis(number)),
-            // Versions are below this bound, so you can copy them into commands.
+            // Group large numbers only. Versions are smaller, so that you can copy them into
+            // commands.
             (None, Some(number @ 10_000..)) => grouped(number),
             _ => value.to_string(),
         },

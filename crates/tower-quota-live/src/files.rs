@@ -1,4 +1,4 @@
-//! Files, off the runtime's threads.
+//! Reads and writes files, off the runtime's threads.
 
 use std::fs;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 pub(crate) async fn replace(path: &Path, text: String) -> io::Result<()> {
     let path = path.to_owned();
     blocking(move || {
-        // A symlink stays, and its target is replaced.
+        // Replace the target of a symlink, and keep the symlink.
         let path = fs::canonicalize(&path).unwrap_or(path);
         let folder = path.parent().filter(|folder| *folder != Path::new(""));
         let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;

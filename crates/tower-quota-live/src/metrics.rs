@@ -1,4 +1,4 @@
-//! Replaces the metrics of `tower-quota` without the feature `metrics`.
+//! Replaces the metrics of `tower-quota` if the feature `metrics` is off.
 
 pub(crate) const fn record_reload(_: Option<u64>) {}
 

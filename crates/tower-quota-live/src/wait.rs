@@ -1,4 +1,4 @@
-//! Pauses between attempts, and the process's clock.
+//! Makes pauses between attempts, and reads the process's clock.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_millis(800);
 
-/// Pauses that double up to a bound, with jitter of at most half.
+/// A series of pauses that double up to a bound, with jitter of at most half.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff(u32);
 

@@ -42,7 +42,7 @@ pub enum ChangeKind {
 }
 
 impl Document {
-    /// Returns the changes of meaning from this document to another. Ignores the format and the
+    /// Returns the changes of meaning from this document to another, whatever the format and the
     /// order of limits. Changed tests are one difference, since they change no decision.
     ///
     /// ```
@@ -56,7 +56,7 @@ impl Document {
     /// ```
     #[must_use]
     pub fn differences(&self, new: &Self) -> Vec<Difference> {
-        // Only changed overrides become values, since there may be a million.
+        // Convert only changed overrides to values, since there may be a million.
         let changed = |document: &Self, other: &Self| {
             let mut changed = document.clone();
             changed.tests.clear();
@@ -127,7 +127,7 @@ fn fields(
         let (before, after) = (old.get(name), new.get(name));
         match (before, after) {
             (Some(before), Some(after)) => compare(&place, before, after, found),
-            // A section at the top differs by its elements.
+            // List the elements of a section at the top that was added or removed.
             (Some(section), None) | (None, Some(section))
                 if path.is_empty() && (section.is_array() || section.is_object()) =>
             {
@@ -165,7 +165,7 @@ fn lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Difference>) 
         labels.cloned().collect()
     };
     let (before, after) = (shared(&old, &new), shared(&new, &old));
-    // The order of limits has no effect. In other lists the first match may win.
+    // Ignore the order of limits, which has no effect. In other lists the first match may win.
     if before != after && !path.ends_with("limits") {
         found.push(Difference {
             change: ChangeKind::Reordered,
@@ -179,7 +179,7 @@ fn tests(old: &[Sample], new: &[Sample]) -> Option<Difference> {
     if old == new {
         return None;
     }
-    // Serializing texts, numbers and names cannot fail.
+    // The default is never used, because texts, numbers and names always serialize.
     let text = |sample: &Sample| serde_json::to_string(sample).unwrap_or_default();
     let known: HashSet<String> = old.iter().map(text).collect();
     let added = new.iter().filter(|sample| !known.contains(&text(sample)));

@@ -12,7 +12,7 @@ impl Document {
     /// Use [`Rules`](crate::Rules) to check the meaning too.
     ///
     /// # Errors
-    /// [`Problems`] with all errors of form.
+    /// Returns [`Problems`] with all errors of form.
     pub fn parse(text: &str, format: Format) -> Result<Self, Problems> {
         let tree = read::tree(text, format, crate::Rules::DEFAULT_MAX_BYTES)?;
         let mut reading = read::Reading::new(&tree);
@@ -36,7 +36,7 @@ impl Document {
 
     /// Returns the document as JSON, without the fields that are not set.
     pub(crate) fn to_value(&self) -> Value {
-        // Serializing maps with text keys cannot fail.
+        // The default is never used, because maps with text keys always serialize.
         let mut value = serde_json::to_value(self).unwrap_or_default();
         remove_unset(&mut value);
         value

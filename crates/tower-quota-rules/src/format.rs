@@ -37,7 +37,7 @@ impl Format {
         }
     }
 
-    /// Returns the format of a `Content-Type`. Ignores parameters such as a charset.
+    /// Returns the format of a `Content-Type`, whatever its parameters.
     #[must_use]
     pub fn of_content_type(value: &str) -> Option<Self> {
         let media_type = value.split(';').next()?.trim();

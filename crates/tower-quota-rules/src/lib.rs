@@ -1,4 +1,4 @@
-//! Rules documents. You write policies in YAML or JSON, and check them before use.
+//! Rules documents are policies in YAML or JSON, which you check before use.
 //!
 //! ```
 //! use tower_quota::{MemoryStore, RateLimitLayer};

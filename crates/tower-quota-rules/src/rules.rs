@@ -31,14 +31,14 @@ struct Inner {
 }
 
 impl Rules {
-    /// The default of the most bytes of a document.
+    /// The default of the maximum bytes of a document.
     pub const DEFAULT_MAX_BYTES: usize = 16 << 20;
 
     /// Reads, checks and compiles a document of at most
     /// [`DEFAULT_MAX_BYTES`](Self::DEFAULT_MAX_BYTES).
     ///
     /// # Errors
-    /// [`Problems`] with all errors and warnings, if there is an error.
+    /// Returns [`Problems`] with all errors and warnings, if there is an error.
     pub fn parse(text: &str, format: Format) -> Result<Self, Problems> {
         Self::parse_with(text, format, &CodeParts::new())
     }
@@ -46,7 +46,7 @@ impl Rules {
     /// Parses like [`Rules::parse`], with parts from your code.
     ///
     /// # Errors
-    /// [`Problems`] with all errors and warnings, if there is an error.
+    /// Returns [`Problems`] with all errors and warnings, if there is an error.
     pub fn parse_with(text: &str, format: Format, parts: &CodeParts) -> Result<Self, Problems> {
         Self::parse_up_to(text, format, parts, Self::DEFAULT_MAX_BYTES)
     }
@@ -54,7 +54,7 @@ impl Rules {
     /// Parses like [`Rules::parse_with`], with another length limit in bytes.
     ///
     /// # Errors
-    /// [`Problems`] with all errors and warnings, if there is an error.
+    /// Returns [`Problems`] with all errors and warnings, if there is an error.
     pub fn parse_up_to(
         text: &str,
         format: Format,
@@ -84,7 +84,7 @@ impl Rules {
     /// Checks and compiles a document built in your code.
     ///
     /// # Errors
-    /// [`Problems`] with all errors and warnings, if there is an error.
+    /// Returns [`Problems`] with all errors and warnings, if there is an error.
     pub fn new(document: Document) -> Result<Self, Problems> {
         Self::with(document, &CodeParts::new())
     }
@@ -92,7 +92,7 @@ impl Rules {
     /// Compiles like [`Rules::new`], with parts from your code.
     ///
     /// # Errors
-    /// [`Problems`] with all errors and warnings, if there is an error.
+    /// Returns [`Problems`] with all errors and warnings, if there is an error.
     pub fn with(document: Document, parts: &CodeParts) -> Result<Self, Problems> {
         let found = check::check(&document, parts, &check::KnownNames::default());
         if found.has_errors() {

@@ -13,7 +13,7 @@ pub fn schema() -> Schema {
         .into_generator()
         .into_root_schema_for::<Document>();
     schema.insert("title".into(), "Rules of tower-quota".into());
-    // The type's own description contains Rust code.
+    // Replace the description of the type, which contains Rust code.
     schema.insert(
         "description".into(),
         "The rules of a service: who may do how much.".into(),

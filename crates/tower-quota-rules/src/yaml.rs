@@ -50,7 +50,7 @@ fn text(text: &str) -> String {
     if (is_word || is_quota) && is_plain && !is_typed && !text.ends_with(' ') {
         return text.into();
     }
-    // JSON leaves these characters unescaped, YAML does not allow them.
+    // Escape these characters, which JSON leaves as they are and YAML does not allow.
     let is_hidden =
         |c: char| c.is_control() || "\u{2028}\u{2029}\u{feff}\u{fffe}\u{ffff}".contains(c);
     let quoted = Value::from(text).to_string();

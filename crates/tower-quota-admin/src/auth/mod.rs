@@ -40,7 +40,7 @@ pub(crate) async fn identify(
     mut request: Request,
     next: Next,
 ) -> Response {
-    // An inner service of your application must not name the author.
+    // Remove an author that came with the request, because only a token may name the author.
     request.extensions_mut().remove::<Author>();
     let token = bearer(request.headers()).and_then(|given| Token::holder(&tokens, given));
     if let Some(token) = token {

@@ -34,7 +34,7 @@ impl Token {
 
     /// Returns the token equal to these bytes.
     ///
-    /// Compares all tokens in constant time. The time reveals at most their lengths.
+    /// The comparison of all tokens takes constant time, which reveals at most their lengths.
     pub(crate) fn holder<'t>(tokens: &'t [Self], given: &[u8]) -> Option<&'t Self> {
         let mut holder = None;
         for known in tokens {

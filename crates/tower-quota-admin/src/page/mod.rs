@@ -1,9 +1,11 @@
-//! The live page: one response without outside resources, made of the files in this folder.
+//! The live page, which is a single response without outside resources, made of the files in this
+//! folder.
 //!
-//! It holds no data and is served without authentication. Its script asks for a token, keeps it for the session of the
-//! browser's tab, and sends it in the field `Authorization`. Other sites can neither read nor set that field, so they
-//! cannot make requests in the name of a person who has the page open. The content security policy admits no script or
-//! style but those with the nonce of the response, and no connection but to the same origin.
+//! The page holds no data, so it needs no authentication. The script of the page asks you for a
+//! token, keeps the token for the session of the browser's tab, and sends the token in
+//! `Authorization`. Other sites can neither read nor set the header, so they cannot send requests
+//! for a person who has the page open. The content security policy only admits scripts and styles
+//! with the nonce of the response, and connections to the same origin.
 
 use axum::Router;
 use axum::response::{Html, IntoResponse, Response};
@@ -15,7 +17,7 @@ use crate::problem::{Problem, ProblemKind, Result};
 const FRAME: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 
-/// The parts of the script, which are one module in the page.
+/// The parts of the script, which the page contains as one module.
 const SCRIPT: [&str; 7] = [
     include_str!("server.js"),
     include_str!("elements.js"),
@@ -26,7 +28,7 @@ const SCRIPT: [&str; 7] = [
     include_str!("page.js"),
 ];
 
-/// Returns the router of the page. With an authentication of the application's own, it asks for no token.
+/// Returns the router of the page. If your own layer authenticates, the page asks for no token.
 pub(crate) fn route(own_authentication: bool) -> Router {
     let page = FRAME
         .replace(
@@ -44,7 +46,7 @@ fn serve(page: &str) -> Result<Response> {
         "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; \
          frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
     );
-    // Digits are a valid value.
+    // The conversion cannot fail, because digits are a valid value.
     let policy =
         HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
     let opener = HeaderName::from_static("cross-origin-opener-policy");

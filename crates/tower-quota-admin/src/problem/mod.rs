@@ -1,4 +1,4 @@
-//! Errors as problem details (RFC 9457).
+//! Answers errors with problem details (RFC 9457).
 
 mod kind;
 

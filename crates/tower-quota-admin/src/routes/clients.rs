@@ -1,4 +1,4 @@
-//! Operations on single clients. Keys travel in bodies, to keep them out of access logs.
+//! Operates on single clients. Keys travel in bodies, to keep them out of access logs.
 
 use core::num::NonZeroU64;
 

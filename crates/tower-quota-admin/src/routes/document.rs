@@ -145,7 +145,7 @@ pub(crate) async fn expecting(
         Err(problem) if problem.kind() == ProblemKind::VersionChanged => {
             let stored = api.live.stored().await?;
             let (kind, detail) = match stored.shadow {
-                // The rules in force are as expected, but the change would remove the shadow
+                // The rules in force are the expected ones, but the change would remove the shadow
                 // document.
                 Some(_) if stored.current == number => (
                     ProblemKind::Conflict,

@@ -21,7 +21,7 @@ use crate::recent::{Second, now, unix_ms};
 use crate::streams::Pace;
 use crate::{AdminOptions, Author};
 
-/// Browsers reconnect after the end of a stream.
+/// The pace of a stream. A stream ends early, because browsers reconnect.
 const PACE: Pace = Pace {
     patience: Duration::from_secs(10),
     longest: Duration::from_secs(600),
@@ -75,7 +75,7 @@ pub(crate) async fn events(
     Ok(Sse::new(ReceiverStream::new(sent).map(event)))
 }
 
-/// Starts the observation once there is a runtime. It ends with the router.
+/// Starts the observation once there is a runtime. The observation ends with the router.
 pub(crate) fn start(api: &Api) {
     let Ok(runtime) = Handle::try_current() else {
         return;
@@ -125,7 +125,7 @@ impl Snapshot {
             store_latency: Latency::of(&recent.calls(&api.live.handle().store_latency())),
         };
         drop(recent);
-        // Serializing names and numbers cannot fail.
+        // The default is never used, because names and numbers always serialize.
         serde_json::to_string(&snapshot).unwrap_or_default().into()
     }
 }

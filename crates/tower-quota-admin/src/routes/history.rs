@@ -12,7 +12,7 @@ use crate::extract::{Json, Path, Query};
 use crate::precondition::Expected;
 use crate::problem::{Problem, Result};
 
-/// More versions than a source keeps.
+/// A number of versions that is larger than any source keeps.
 const ALL_VERSIONS: u16 = 1_000;
 
 const MOST_DIFFERENCES: usize = 1_000;

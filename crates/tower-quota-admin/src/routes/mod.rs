@@ -1,4 +1,4 @@
-//! The handlers.
+//! The handlers of the API's routes.
 
 pub(crate) mod audit;
 pub(crate) mod blocks;

@@ -100,7 +100,7 @@ pub(crate) async fn remove(
     change: Change,
     Json(body): Json<EndBody>,
 ) -> Result<StatusCode> {
-    // The id of a block has no limit.
+    // An id without a space belongs to a block, which this route does not end.
     let ended = match body.id.contains(' ') {
         true => api.live.unblock(&body.id, change.by()).await?,
         false => None,

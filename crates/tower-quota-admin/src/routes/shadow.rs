@@ -86,8 +86,8 @@ async fn shadow(api: &Api, expected: Expected) -> Result<u64> {
             ProblemKind::VersionChanged,
             "`If-None-Match: *` names no shadow document",
         )),
-        // This instance may still have to learn of the end of the shadow document, so the store
-        // decides.
+        // Let the store decide, because this instance may not know yet that the shadow document has
+        // ended.
         Some(number) => Ok(number),
         None => Ok(api.live.state().shadow.ok_or_else(none)?.number),
     }

@@ -140,7 +140,8 @@ async fn status(
     keys: &HashMap<String, Key<'static>>,
 ) -> Result<Option<Status>> {
     let handle = api.live.handle();
-    // Another instance may have other rules, by which the text is another key or no key.
+    // Check the hash, because another instance may have other rules, by which the text is another
+    // key or no key.
     let is_of_client = |key: &Key<'_>| api.live.key_hash(key) == client.hash;
     let by_text = || handle.key(limit, client.key.as_deref()?).ok();
     let key = keys.get(&client.hash).cloned().or_else(by_text);

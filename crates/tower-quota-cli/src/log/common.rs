@@ -1,4 +1,4 @@
-//! Lines of the common and the combined log format.
+//! Reads lines of the common and the combined log format.
 //!
 //! `host ident user [time] "request" status bytes "referer" "user agent"`, and further quoted
 //! fields. The name of a virtual host may come first, as in Apache's `vhost_combined`.
@@ -16,7 +16,7 @@ impl LineReader {
         let (time, rest) = rest.split_once("] ").ok_or(Unreadable::Form)?;
         let mut line = Line::default();
         line.micros = Some(self.time.micros(time).ok_or(Unreadable::Time)?);
-        // The user may contain spaces.
+        // Split at the first space only, because the user may contain spaces.
         let (mut client, mut rest_of_who) = who.split_once(' ').ok_or(Unreadable::Form)?;
         if let Some((second, rest)) = rest_of_who.split_once(' ')
             && address(client).is_none()

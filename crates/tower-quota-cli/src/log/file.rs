@@ -12,7 +12,7 @@ const BUFFER_BYTES: usize = 1 << 17;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 impl LogFile {
-    /// Opens a log, or standard input for `-`. Recognizes gzip by the first bytes.
+    /// Opens a log, or standard input for `-`, and recognizes gzip by the first bytes.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let source: Box<dyn Read> = if path == Path::new("-") {
             Box::new(io::stdin())

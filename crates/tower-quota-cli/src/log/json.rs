@@ -1,4 +1,4 @@
-//! Lines of JSON, with the field names of well-known servers.
+//! Reads lines of JSON, with the field names of well-known servers.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ impl LineReader {
                 (None, "headers" | "request_headers") => headers(raw, line),
                 (None, "user_agent") => line.header(&USER_AGENT, &text(raw)),
                 (None, "referer") => line.header(&REFERER, &text(raw)),
-                // nginx logs a header as a variable.
+                // A name such as `http_user_agent` is a header, which nginx logs as a variable.
                 (None, name) => {
                     if let Some(name) = name.strip_prefix("http_") {
                         header(&name.replace('_', "-"), raw, line);
@@ -81,7 +81,7 @@ fn header(name: &str, raw: &RawValue, line: &mut Line) {
     }
 }
 
-/// Returns a value as text. Null is empty.
+/// Returns a value as text, and null as an empty text.
 fn text(raw: &RawValue) -> Cow<'_, str> {
     let raw = raw.get();
     let quoted = raw

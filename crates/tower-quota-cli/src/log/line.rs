@@ -1,4 +1,4 @@
-//! The request in a line of a log.
+//! Builds the request in a line of a log.
 
 use core::net::IpAddr;
 
@@ -40,12 +40,12 @@ pub(super) enum Field {
 pub(crate) enum Unreadable {
     Form,
     Time,
-    /// The line has no HTTP request. The server refused to parse it.
+    /// The line has no HTTP request, because the server could not parse it.
     Request,
 }
 
 impl Line {
-    /// Sets a field. Ignores unreadable texts, except in the fields of the request.
+    /// Sets a field. Unreadable texts are errors only in the fields of the request.
     pub(super) fn set(&mut self, field: Field, text: &str) -> Result<(), Unreadable> {
         match field {
             Field::Time => {}
@@ -71,7 +71,7 @@ impl Line {
             Field::Status => self.request.body_mut().status = text.parse().ok(),
             Field::Bytes => self.request.body_mut().bytes = text.parse().ok(),
             Field::User if matches!(text, "" | "-") => {}
-            // Keys never read the password, so an empty password is enough.
+            // Send an empty password, because keys never read the password.
             Field::User => {
                 let credentials = STANDARD.encode(format!("{text}:"));
                 self.header(&AUTHORIZATION, &format!("Basic {credentials}"));

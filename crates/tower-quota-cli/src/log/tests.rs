@@ -44,7 +44,7 @@ fn common_line_of_the_manual_is_read() {
         (read.request.uri().path(), read.response()),
         ("/apache_pb.gif", (Some(200), Some(2326)))
     );
-    // The user is frank, with an empty password.
+    // The header has the user frank, with an empty password.
     assert_eq!(
         (read.address(), read.header("authorization")),
         (Some([127, 0, 0, 1].into()), Some("Basic ZnJhbms6"))

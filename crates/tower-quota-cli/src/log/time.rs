@@ -38,7 +38,7 @@ fn parse(text: &str) -> Option<u64> {
     } else if let Ok(timestamp) = text.parse() {
         timestamp
     } else {
-        // A time without an offset is in UTC.
+        // Read a time without an offset as UTC.
         let time = text.parse::<jiff::civil::DateTime>().ok()?;
         time.to_zoned(TimeZone::UTC).ok()?.timestamp()
     };

@@ -74,7 +74,7 @@ impl Api {
     pub(super) fn get_if_any(&self, path: &str) -> Result<Option<Answer>, Failure> {
         match self.send(Request::get(path), "") {
             Ok(answer) => Ok(Some(answer)),
-            // A refusal for another reason will refuse the change too.
+            // Go on after a refusal, which will refuse the change too.
             Err(Failure::Problem(_)) => Ok(None),
             Err(failure) => Err(failure),
         }

@@ -141,7 +141,7 @@ fn has_counted(api: &Api, who: &str) -> Result<bool, Failure> {
         };
         match client.status(api) {
             Ok(status) if !clients::is_unseen(&status) => return Ok(true),
-            // The limit counts by another form of keys.
+            // Try the next limit, because this limit counts by another form of keys.
             Ok(_) | Err(Failure::Problem(_)) => {}
             Err(failure) => return Err(failure),
         }

@@ -70,7 +70,7 @@ impl PeekArguments {
     }
 }
 
-/// Returns whether the client's counter is full. A full counter and an unknown client are the same.
+/// Returns whether the client's counter is full, which cannot be told from an unknown client.
 pub(super) fn is_unseen(status: &Value) -> bool {
     status["full_after_ms"] == 0
 }

@@ -1,4 +1,4 @@
-//! `explain`: the limits of a request, by a file of rules or by a running service.
+//! Runs `explain`, which shows the limits of a request by a file of rules or by a running service.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;

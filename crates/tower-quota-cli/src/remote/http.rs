@@ -53,7 +53,7 @@ pub(super) fn client(
     let agent = settings
         .timeout_global(Some(timeout))
         .http_status_as_error(false)
-        // A redirect must not receive the token.
+        // Follow no redirect, which must not receive the token.
         .max_redirects(0)
         .max_redirects_will_error(false)
         .user_agent(concat!("tower-quota/", env!("CARGO_PKG_VERSION")))

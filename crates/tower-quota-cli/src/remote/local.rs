@@ -1,4 +1,4 @@
-//! The admin API in this process, over the Redis of your services.
+//! Runs the admin API in this process, over the Redis of your services.
 
 use core::time::Duration;
 use std::env;
@@ -58,7 +58,8 @@ pub(super) fn api(
         request.extensions_mut().insert(author.clone());
         let mut router = router.clone();
         runtime.block_on(async {
-            // The runtime pauses between requests, so no background task follows the rules.
+            // Read the rules before each request. The runtime pauses between requests, so no
+            // background task follows them.
             live.refresh().await;
             let Ok(response) = router.call(request).await;
             let (head, body) = response.into_parts();
@@ -96,10 +97,10 @@ async fn router(
     let code = arguments.load.code.clone();
     let mut options = LiveOptions::new()
         .start_deadline(timeout)
-        // You may put the first rules from here.
+        // Start without rules, because the command may put the first ones.
         .without_rules(WithoutRules::Refuse)
-        // Your services count the effect of the shadow document, since this process serves no
-        // requests.
+        // Count nothing here. Your services count the effect of the shadow document, since this
+        // process serves no requests.
         .shadow_counts(ShadowCounts::new())
         .read_with(move |text, format| Rules::parse_with(text, format, &parts(&code)));
     if let Ok(seed) = env::var(KEY_SEED_VARIABLE) {

@@ -1,4 +1,4 @@
-//! Commands on running services.
+//! Runs commands on running services.
 //!
 //! A command sends requests of the admin API. `http` sends requests to a service. `local` answers
 //! requests in this process, with the same router over the shared Redis, so the effects, refusals

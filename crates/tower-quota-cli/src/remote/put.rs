@@ -1,4 +1,4 @@
-//! `put`: new rules for running services, protected from concurrent changes.
+//! Runs `put`, which gives running services new rules, and protects against concurrent changes.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The record of the version that a file of rules was made from, in `FILE.version`.
+//! Keeps the version that a file of rules was made from in `FILE.version`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `health` and `top`: the state of an instance.
+//! Runs `health` and `top`, which show the state of an instance.
 
 use core::time::Duration;
 use std::io::{self, IsTerminal};
@@ -71,7 +71,7 @@ pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {
     }
     let list = || {
         let top = api.get(&path)?;
-        // Programs get the list. People also see the number of instances and the age.
+        // Give programs the list only. People also see the number of instances and the age.
         Output::new(&top["clients"], &crate::output::describe(&top))
     };
     let first = list()?;
@@ -79,7 +79,7 @@ pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {
         return Ok(first);
     }
     first.print(is_json)?;
-    // The channel is only a timer.
+    // The channel only serves as a timer.
     let (_sender, pause) = mpsc::channel::<()>();
     loop {
         let _ = pause.recv_timeout(EVERY);
@@ -88,7 +88,7 @@ pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {
             print!("{CLEAR_SCREEN}");
         }
         match next {
-            // The service restarts, or the network has failed for a moment.
+            // Go on, because the service may restart, or the network may have failed for a moment.
             Err(Failure::Unreachable(reason)) => eprintln!("error: {reason}"),
             next => _ = next?.print(is_json)?,
         }

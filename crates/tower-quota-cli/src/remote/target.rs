@@ -1,4 +1,4 @@
-//! The target of a command: an admin API, or Redis.
+//! Reads the target of a command, which is an admin API or Redis.
 
 use core::time::Duration;
 use std::path::PathBuf;
@@ -82,7 +82,7 @@ impl TargetArguments {
                 (client, admin.clone())
             }
             (None, Some(redis)) => {
-                // The password precedes the host.
+                // Show the host only, which follows the password.
                 let host = redis.rsplit('@').next().unwrap_or_default();
                 let name = format!("{host} {}", self.store.name);
                 let api = local::api(redis, authorities, &self.store, self.timeout)?;

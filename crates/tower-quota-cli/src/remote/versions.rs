@@ -1,4 +1,5 @@
-//! `show`, `history`, `audit`, `rollback`, `shadow`, `promote`, `abandon`: versions of rules.
+//! Runs the commands on versions of rules: `show`, `history`, `audit`, `rollback`, `shadow`,
+//! `promote` and `abandon`.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Commands on files of rules.
+//! Runs commands on files of rules.
 
 pub(crate) mod check;
 pub(crate) mod convert;

@@ -1,4 +1,4 @@
-//! `simulate`: replays an access log through rules.
+//! Runs `simulate`, which replays an access log through rules.
 //!
 //! `read` reads the log. A `replay` decides requests like a service. It is the layer over a memory
 //! store, with a `clock` that shows the time of the log, around a `service` that sends the logged

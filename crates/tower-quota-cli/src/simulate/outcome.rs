@@ -9,7 +9,7 @@ pub(crate) enum ReplayOutcome {
     Queued,
     Blocked,
     MissingKey,
-    /// Not counted. The request is allowed or skipped, or no limit applies.
+    /// The request is not counted, because it is allowed or skipped, or because no limit applies.
     #[default]
     Uncounted,
 }

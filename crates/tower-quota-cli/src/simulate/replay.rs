@@ -102,7 +102,7 @@ impl<N: Send + 'static> Replay<N> {
     }
 }
 
-/// Only a single thread replays, and a panic ends the command.
+/// Locks the notes. Only a single thread replays, and a panic ends the command.
 fn lock<N>(notes: &Mutex<N>) -> MutexGuard<'_, N> {
     notes.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-/// The most spans. Neighbours are merged beyond this number.
+/// The maximum number of spans. Above it, neighbours are merged.
 const MOST: usize = 480;
 
 /// Counts admitted and refused requests over time.

@@ -29,7 +29,7 @@ impl FromStr for Share {
         let wrong = || format!("{text:?} is not a share: write one such as 0.1%");
         let number = text.trim().strip_suffix('%').ok_or_else(wrong)?.trim_end();
         let (percents, fraction) = number.split_once('.').unwrap_or((number, ""));
-        // A percent is 10,000 millionths, so the fraction has at most four digits.
+        // Accept four digits after the point, because a percent is 10,000 millionths.
         if number.is_empty()
             || fraction.len() > 4
             || !fraction

@@ -23,7 +23,7 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(super) struct Suggestion {
     pub(super) json: Value,
-    /// Caveats for the reader.
+    /// The caveats of the suggestion.
     pub(super) notes: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ const TRIED: u32 = 16;
 #[derive(Clone, Copy, Debug, Default)]
 struct Client {
     requests: u64,
-    /// A bit for each quota that refused the client.
+    /// The quotas that refused the client, with a bit for each.
     refused_by: u32,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn suggest(
             match with_units(&rule.quota, units) {
                 Some(quota) if has_room(rule, &quota) => quotas.push((units, quota)),
                 Some(_) => low = units,
-                // The quota is not representable.
+                // Skip a quota that is not representable.
                 None => {}
             }
         }
@@ -113,7 +113,7 @@ pub(super) fn suggest(
             }
         }
         let high = match &best {
-            // Some quotas in between may not be representable. The search ends if all of them are.
+            // End the search if no quota in between is representable.
             Some((high, _)) if high.saturating_sub(low) > 1 && !quotas.is_empty() => *high,
             _ => break,
         };
@@ -202,7 +202,7 @@ fn replay(
         };
         let client = clients.entry(hash(key, &[0; 16])).or_default();
         client.requests += 1;
-        // The statuses are in the order of the limits.
+        // Match statuses to quotas by position, because both are in the order of the limits.
         for (position, status) in decision.statuses().iter().enumerate() {
             client.refused_by |= u32::from(status.outcome.is_refusal()) << position;
         }

@@ -36,7 +36,7 @@ pub(super) struct Tally {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct LimitTally {
     name: String,
-    /// True if the limit is evaluated without refusing.
+    /// Whether the limit is evaluated without refusing.
     shadow: bool,
     requests: u64,
     /// The requests refused by the limit, or by a shadow limit.

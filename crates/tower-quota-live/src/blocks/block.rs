@@ -130,7 +130,7 @@ impl Block {
         } = new;
         let id = match &kind {
             BlockKind::Override { limit, .. } => format!("{limit} {}", target.id()),
-            // Several credits of a client add up.
+            // Give each credit an id of its own, because several credits of a client add up.
             BlockKind::Credit { limit, .. } => {
                 format!("{limit} {} {:016x}", target.id(), fastrand::u64(..))
             }
@@ -151,8 +151,8 @@ impl Block {
         matches!(self.kind, BlockKind::Block { limit: Some(_) })
     }
 
-    /// Returns whether the block takes the place of an entry with the same id. A penalty may not
-    /// have heard of an operator's entry.
+    /// Returns whether the block replaces an entry with the same id. A penalty must not, because
+    /// the instance may not know the operator's entry yet.
     pub(crate) fn replaces(&self, before: &Self) -> bool {
         !self.is_of_penalty() || before.is_of_penalty()
     }

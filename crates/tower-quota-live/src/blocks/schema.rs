@@ -1,4 +1,4 @@
-//! The schema of targets. `utoipa` has no schema of networks.
+//! Defines the schema of targets, because `utoipa` has no schema of networks.
 
 use utoipa::ToSchema;
 

@@ -18,12 +18,12 @@ pub(crate) struct BlockKeys {
     pub(crate) client_ip: ClientIp,
 }
 
-/// The most bytes of a readable key. A store has thousands of entries.
+/// The maximum bytes of a readable key, because a store has thousands of entries.
 const MOST_TEXT: usize = 1_024;
 
 pub(crate) struct BlockSet {
     seed: [u8; 16],
-    // Without overrides, requests do not load the entries for each limit.
+    // Whether there are overrides. If not, requests do not load the entries for each limit.
     has_overrides: AtomicBool,
     entries: ArcSwap<BlockEntries>,
 }
@@ -50,7 +50,7 @@ impl BlockSet {
         }
     }
 
-    /// Changes the entries. Only a single caller at a time may do so.
+    /// Changes the entries. The caller must not run two changes at the same time.
     pub(crate) fn apply(&self, changes: BlockChanges) {
         if changes.is_complete || !changes.changed.is_empty() {
             let mut all = self.entries.load().all.clone();
@@ -125,7 +125,7 @@ impl BlockSet {
             return None;
         }
         let (entries, limit) = (self.entries.load(), limit.as_str());
-        // The limits of a shadow document have the same overrides.
+        // Drop the prefix, because the limits of a shadow document have the same overrides.
         let limit = limit.strip_prefix(Policy::DRY_RUN_PREFIX).unwrap_or(limit);
         let of_client = entries.overrides.get(limit)?.get(&self.hash(key))?;
         let (now, mut quota, mut more) = (Time::now(), None, 0_u64);
@@ -217,7 +217,7 @@ impl Listed {
     }
 
     fn has_key(&self, hash: u64) -> bool {
-        // The clock is read only for listed keys.
+        // Read the clock only for listed keys, because most requests have none.
         self.keys
             .get(&hash)
             .is_some_and(|until| *until > Time::now())

@@ -67,7 +67,8 @@ impl Shared {
         length: Duration,
         block: PenaltyBlock,
     ) -> Result<(), RuleStoreError> {
-        // A client may send any text as another key, such as another client's address.
+        // Trust only the address of an address key. A client may send any text as another key, such
+        // as another client's address.
         let address = client.key.to_address();
         let address = address.filter(|_| block == PenaltyBlock::Network);
         let scope = client.key.scope();
@@ -92,7 +93,7 @@ impl Shared {
     }
 
     pub(crate) async fn put_block(self: &Arc<Self>, block: Block) -> Result<Block, RuleStoreError> {
-        // The lock keeps an earlier reading from removing the block here.
+        // Take the lock, so that an earlier reading does not remove the block here.
         let known = self.known.lock().await;
         let before = self.store.put_block(block.clone()).await?;
         let kept = before.clone().filter(|before| !block.replaces(before));
@@ -121,7 +122,8 @@ impl Shared {
 ///
 /// At the last step, a refusal restarts the penalty, so the wait equals its length.
 fn has_reached(client: &TopClient, longest: Duration, last_look: Instant) -> bool {
-    // A counter for all clients, or for all clients without a key, is no single client.
+    // Leave out counters of many clients, which are the counter of everyone and of all clients
+    // without a key.
     let is_one_client =
         client.key.scope() != Key::EVERYONE.scope() && !client.key.as_bytes().is_empty();
     let wait = client.until.saturating_duration_since(client.last);

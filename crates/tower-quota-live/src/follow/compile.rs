@@ -1,4 +1,5 @@
-//! Reads, tests and compiles documents, off the runtime's threads. A large document takes seconds.
+//! Reads, tests and compiles documents off the runtime's threads, because a large document takes
+//! seconds.
 
 use std::sync::Arc;
 

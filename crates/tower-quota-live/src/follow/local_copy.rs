@@ -1,4 +1,4 @@
-//! The local copy of the last valid document and of the blocks, for a restart during an outage.
+//! Keeps a local copy of the last valid document and of the blocks, for a restart during an outage.
 
 use std::io;
 use std::path::Path;

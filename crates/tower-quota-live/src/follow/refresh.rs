@@ -22,7 +22,7 @@ use crate::wait::{Backoff, jittered, now, pause};
 
 const BETWEEN_READINGS: Duration = Duration::from_millis(250);
 
-/// Waits for an announcement. Announcements soon after the last reading are read together.
+/// Waits for an announcement. Announcements soon after the last reading cause a single reading.
 async fn next_change(
     changes: &mut watch::Receiver<()>,
     last: Instant,
@@ -49,7 +49,7 @@ impl Shared {
             };
             tokio::select! {
                 _ = closing.wait_for(|is_closing| *is_closing) => return,
-                // Without announcements, polls find changes.
+                // If an announcement is lost, the next poll finds the change.
                 Ok(()) = next_change(&mut changes, last) => {}
                 () = pause(wait) => {}
             }
@@ -108,7 +108,7 @@ impl Shared {
         let Some(mut state) = self.store.state(revision).await? else {
             return Ok(None);
         };
-        // The first change of an empty store is no loss.
+        // Do not count the first change of an empty store as a loss.
         let has_lost = state.has_lost(known.revision.filter(|revision| *revision > 0));
         let is_restored = match self.in_force.load_full() {
             Some(in_force) if state.newest() < Some(in_force.version.number) => {
@@ -251,7 +251,8 @@ impl Shared {
         mut next: InForce,
     ) -> Option<(VersionInfo, ChangeError)> {
         let (before, info) = (self.number_and_hash(), next.version.info());
-        // Compiling a large policy and dropping the old policy takes a while.
+        // Work on a blocking thread. Compiling a large policy and dropping the old one take a
+        // while.
         let work = self.blocking(move |shared| {
             let mut policy = shared.policy(&next.rules);
             let mut failure = None;
@@ -315,7 +316,7 @@ impl Shared {
         let Some(path) = &self.options.local_copy else {
             return Ok(());
         };
-        // The first start has no copy yet.
+        // Say nothing at the first start, which has no copy yet.
         if path.exists()
             && let Err(error) = self.use_copy(path).await
         {

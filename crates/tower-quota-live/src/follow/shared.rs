@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     pub(crate) blocks: Arc<BlockSet>,
     pub(crate) in_force: ArcSwapOption<InForce>,
     pub(super) health: Health,
-    /// Locked while a state is applied, to keep states in order.
+    /// The known state, locked during a change to keep the states in order.
     pub(crate) known: Mutex<Known>,
     pub(super) place: Arc<Semaphore>,
     pub(crate) closing: watch::Sender<bool>,
@@ -36,8 +36,8 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(super) revision: Option<u64>,
-    /// True after a failure of the store, until the store answers. It may have lost data, so texts
-    /// are compared.
+    /// Whether the store has failed and not answered since. It may have lost data, so texts are
+    /// compared.
     pub(super) is_doubtful: bool,
     /// The invalid document, to avoid checking it again.
     pub(super) rejected: Option<VersionInfo>,

@@ -94,7 +94,7 @@ impl Health {
     }
 
     fn lock(&self) -> MutexGuard<'_, Noted> {
-        // The fields are independent, so they are valid even after a panic.
+        // The fields are independent, so they are valid even if a thread panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

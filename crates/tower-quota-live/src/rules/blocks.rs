@@ -12,7 +12,7 @@ use crate::change::By;
 use crate::error::ChangeError;
 use crate::store::BlockChanges;
 
-/// The most bytes of a scope that a caller names. A store has thousands of entries.
+/// The maximum bytes of a scope that a caller names, because a store has thousands of entries.
 const MOST_SCOPE: usize = 4_096;
 
 pub(super) const MANY_CLIENTS: &str =
@@ -55,8 +55,8 @@ impl LiveRules {
     /// document allows a client, a block has no effect.
     ///
     /// # Errors
-    /// See [`block_target`](Self::block_target). Also fails if there are too many blocks, or if the
-    /// store fails.
+    /// Returns the errors of [`block_target`](Self::block_target), and an error if there are too
+    /// many blocks or if the store fails.
     pub async fn block(
         &self,
         target: BlockTarget<'_>,
@@ -74,7 +74,7 @@ impl LiveRules {
     /// Removes an entry by its [id](Block::id). Returns the removed entry, if any.
     ///
     /// # Errors
-    /// [`ChangeError::Store`] if the store fails.
+    /// Returns [`ChangeError::Store`] if the store fails.
     pub async fn unblock(&self, id: &str, by: impl Into<By>) -> Result<Option<Block>, ChangeError> {
         let (shared, id, by) = (Arc::clone(&self.shared), id.to_owned(), by.into());
         let change = async move {
@@ -140,8 +140,8 @@ impl LiveRules {
     /// Returns the stored form of a target. Its [id](Target::id) is the id of a block.
     ///
     /// # Errors
-    /// [`ChangeError::Refused`] if no scope accepts the key, if several scopes accept it, or if the
-    /// counter counts many clients.
+    /// Returns [`ChangeError::Refused`] if no scope accepts the key, if several scopes accept it,
+    /// or if the counter counts many clients.
     pub fn block_target(&self, target: BlockTarget<'_>) -> Result<Target, ChangeError> {
         let (scope, text) = match target {
             BlockTarget::Network(network) => {
@@ -168,7 +168,7 @@ impl LiveRules {
             .filter(|key| !key.as_bytes().is_empty())
             .filter(|key| scope.is_none_or(|scope| key.scope().as_str() == scope))
             .collect();
-        // Several extractors may read the same key.
+        // Remove repeated keys, because several extractors may read the same key.
         read.sort_unstable_by(|a, b| (a.scope(), a.as_bytes()).cmp(&(b.scope(), b.as_bytes())));
         read.dedup();
         match read.as_slice() {

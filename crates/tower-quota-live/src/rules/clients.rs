@@ -1,4 +1,4 @@
-//! Changes of counters and quotas of single clients, with their audit records.
+//! Changes counters and quotas of single clients, and records the changes.
 
 use core::time::Duration;
 
@@ -62,8 +62,8 @@ impl LiveRules {
     /// seconds.
     ///
     /// # Errors
-    /// [`ChangeError`] if the limit cannot count the [client](Self::client_target) by your quota,
-    /// if there are too many entries, or if the store fails.
+    /// Returns [`ChangeError`] if the limit cannot count the [client](Self::client_target) by your
+    /// quota, if there are too many entries, or if the store fails.
     pub async fn override_quota(
         &self,
         limit: &str,
@@ -102,8 +102,9 @@ impl LiveRules {
     /// again, so all instances that share the counters must follow the same store.
     ///
     /// # Errors
-    /// [`ChangeError::Refused`] for a leaky bucket, for too many units, and if your code makes the
-    /// policy. See also [`override_quota`](Self::override_quota) and [`grant`](Self::grant).
+    /// Returns [`ChangeError::Refused`] for a leaky bucket, for too many units, and if your code
+    /// makes the policy. See also [`override_quota`](Self::override_quota) and
+    /// [`grant`](Self::grant).
     pub async fn credit<'k>(
         &self,
         limit: &str,
@@ -140,11 +141,12 @@ impl LiveRules {
             let takes_grant = |quota: Quota| {
                 quota.algorithm().is_bucket() && quota.algorithm() != Algorithm::LeakyBucket
             };
-            // The shadow document counts the client by a counter of its own.
+            // Give the credit to the shadow document too, which has a counter of its own.
             let shadow = format!("{}{limit}", Policy::DRY_RUN_PREFIX);
             let of_shadow = live.handle().quota(&shadow, &key);
             let shadow = of_shadow.is_ok_and(takes_grant).then_some(shadow);
-            // A full bucket would begin with the units of the credit, and get them twice.
+            // Withhold the units first. A full bucket would begin with the units of the credit, and
+            // get them twice.
             if takes_grant(quota) {
                 live.handle().withhold(&limit, &key, units).await?;
             }
@@ -152,12 +154,13 @@ impl LiveRules {
                 live.handle().withhold(shadow, &key, units).await.ok();
             }
             let block = live.shared.put_block(block).await?;
-            // A window keeps the used units. A bucket keeps the remaining units up to the capacity
-            // known to an instance, so all instances must know the credit before the grant.
+            // Wait until all instances know the credit. An instance without the credit cuts a
+            // bucket to the usual capacity. A window keeps the used units, and needs no grant.
             if takes_grant(quota) || shadow.is_some() {
                 pause(EVERYWHERE).await;
             }
-            // After its end, the grant would give back units of the usual quota.
+            // Check that the credit is still in force. Otherwise the grant would give back units of
+            // the usual quota.
             let known = live.shared.blocks.get(&block.id);
             let is_in_force = known.is_some_and(|known| known.is_in_force(Time::now()));
             if let Some(shadow) = shadow.filter(|_| is_in_force) {
@@ -179,8 +182,8 @@ impl LiveRules {
     /// Returns the stored form of a client of a limit.
     ///
     /// # Errors
-    /// [`ChangeError`] if the limit is unknown or cannot read your client, or if the key belongs to
-    /// many clients.
+    /// Returns [`ChangeError`] if the limit is unknown or cannot read your client, or if the key
+    /// belongs to many clients.
     pub fn client_target<'k>(
         &self,
         limit: &str,

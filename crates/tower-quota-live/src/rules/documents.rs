@@ -17,7 +17,7 @@ impl LiveRules {
     /// seconds.
     ///
     /// # Errors
-    /// [`ChangeError`] with all problems of the document, the conflict, or the store's failure.
+    /// Returns [`ChangeError`] with all problems of the document, the conflict, or the store's failure.
     pub async fn put(
         &self,
         expected: Option<u64>,
@@ -38,8 +38,8 @@ impl LiveRules {
     /// In the history, its comment is `rollback to version N`, then your reason.
     ///
     /// # Errors
-    /// See [`put`](Self::put). [`RuleStoreError::UnknownVersion`] if the store has dropped the
-    /// version.
+    /// Returns the errors of [`put`](Self::put), and [`RuleStoreError::UnknownVersion`] if the
+    /// store has dropped the version.
     pub async fn rollback(
         &self,
         expected: Option<u64>,
@@ -64,7 +64,7 @@ impl LiveRules {
     /// Puts the shadow document with this number in force.
     ///
     /// # Errors
-    /// [`RuleStoreError::Conflict`] if the shadow document has changed.
+    /// Returns [`RuleStoreError::Conflict`] if the shadow document has changed.
     pub async fn promote(&self, shadow: u64, by: impl Into<By>) -> Result<(), ChangeError> {
         self.end_shadow(Action::Promote, shadow, by.into()).await
     }
@@ -135,7 +135,7 @@ impl LiveRules {
     /// Returns the latest versions without their texts, the newest first.
     ///
     /// # Errors
-    /// [`RuleStoreError`] if the store fails.
+    /// Returns [`RuleStoreError`] if the store fails.
     pub async fn history(&self, most: usize) -> Result<Vec<VersionInfo>, RuleStoreError> {
         self.shared.store.history(most).await
     }
@@ -161,7 +161,7 @@ impl LiveRules {
     /// Returns the warnings and the results of the document's tests.
     ///
     /// # Errors
-    /// [`ChangeError::Invalid`] with all problems of the document.
+    /// Returns [`ChangeError::Invalid`] with all problems of the document.
     pub async fn check(
         &self,
         text: impl Into<String>,
@@ -181,7 +181,7 @@ impl LiveRules {
     /// [`Document::differences`](tower_quota_rules::Document::differences).
     ///
     /// # Errors
-    /// [`ChangeError::Invalid`] if a version is unreadable.
+    /// Returns [`ChangeError::Invalid`] if a version is unreadable.
     pub async fn differences(
         &self,
         old: Version,
@@ -213,7 +213,7 @@ impl LiveRules {
         let before = self.stored().await?;
         let new = new.above(self.shared.number_and_hash().0);
         let version = self.shared.store.put(expected, new).await?;
-        // The change applies before the store logs it, since logging may take a moment.
+        // Apply the change before its record, since recording may take a moment.
         self.shared.refresh().await;
         let by = || By::new(&version.author);
         if before.shadow.is_some() {

@@ -36,7 +36,7 @@ impl LiveRules {
     /// copy is in force.
     ///
     /// # Errors
-    /// [`StartError`] if no rules are in force, unless you use
+    /// Returns [`StartError`] if no rules are in force, unless you use
     /// [`without_rules`](LiveOptions::without_rules).
     pub async fn start<S: Store>(
         handle: RateLimitHandle<S>,
@@ -56,11 +56,11 @@ impl LiveRules {
         options: LiveOptions,
     ) -> Result<Self, StartError> {
         let shared = Arc::new(Shared::new(handle.boxed(), store, options, true));
-        // Subscribes before the first reading, to miss no announcement.
+        // Subscribe before the first reading, to miss no announcement.
         let changes = shared.store.changes();
         let prepared = shared.prepare().await;
         prepared.map_err(|invalid| StartError::Fallback(invalid.to_string()))?;
-        // A late refresh runs to its end, so that it cannot overtake the next refresh.
+        // Run the refresh in a task, so that a late one ends in order and cannot overtake the next.
         let first = tokio::spawn({
             let shared = Arc::clone(&shared);
             async move { shared.refresh().await }.in_current_span()
@@ -90,8 +90,8 @@ impl LiveRules {
 
     /// Returns whether rules are in force, for the readiness probe of your service.
     ///
-    /// A document, the local copy or a policy from your code counts, the answer [without
-    /// rules](LiveOptions::without_rules) does not.
+    /// A document, the local copy or a policy from your code counts. The answer [without
+    /// rules](LiveOptions::without_rules) does not count.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.shared.in_force.load().is_some() || !self.shared.follows_store

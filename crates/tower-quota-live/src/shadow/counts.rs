@@ -115,7 +115,7 @@ impl ShadowReport {
     }
 
     fn note(&mut self, decided: &Decided<'_>) {
-        // Without a decision, no limit was checked.
+        // Skip a request without a decision, for which no limit was checked.
         let Some(decision) = decided.decision else {
             return;
         };

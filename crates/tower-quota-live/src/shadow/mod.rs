@@ -1,4 +1,4 @@
-//! Shadow documents.
+//! Counts the effect of shadow documents.
 //!
 //! The limits of a shadow document are [dry-run limits](tower_quota::Policy::dry_run) with separate
 //! names, checked in the same step as the document in force. [`ShadowCounts`] counts the

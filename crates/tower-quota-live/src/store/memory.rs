@@ -38,7 +38,7 @@ impl MemoryRules {
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        // A change becomes visible by its last assignment, so a panic leaves the previous state.
+        // The last assignment makes a change visible, so a panic before leaves the previous state.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -198,7 +198,7 @@ impl RuleStore for MemoryRules {
     }
 
     fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
-        // The store keeps its data until the process ends.
+        // Nothing can be lost, because the store keeps its data until the process ends.
         ready(Ok(false))
     }
 

@@ -1,4 +1,4 @@
-//! Stores of documents, blocks and audit records.
+//! Keeps documents, blocks and audit records.
 
 mod error;
 #[cfg(feature = "file")]
@@ -28,16 +28,16 @@ use super::blocks::Block;
 use super::shadow::ShadowReport;
 use super::version::{NewVersion, Version, VersionInfo};
 
-/// The number of versions in a store, besides the version in force.
+/// The number of versions in a store, in addition to the version in force.
 pub const KEPT_VERSIONS: u64 = 50;
 /// The number of audit records in a store.
 pub const KEPT_RECORDS: usize = 1_000;
-/// The most blocks, allowances, overrides and credits in a store.
+/// The maximum number of blocks, allowances, overrides and credits in a store.
 pub const MOST_BLOCKS: usize = 10_000;
-/// The most blocks by penalties. The remaining space is for operators.
+/// The maximum number of blocks by penalties. The remaining space is for operators.
 pub const MOST_PENALTY_BLOCKS: usize = 8_000;
 
-/// The most instances with reports of a shadow document.
+/// The maximum number of instances with reports of a shadow document.
 pub const KEPT_REPORTS: usize = 1_000;
 
 /// A pending answer of a store.
@@ -64,17 +64,17 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
 
     /// Stores a document under a new number, in force or as the shadow document.
     ///
-    /// Removes the earlier shadow document.
+    /// The document replaces an earlier shadow document.
     ///
     /// # Errors
-    /// [`RuleStoreError::Conflict`] unless `expected` is the [newest](StoreState::newest) version,
-    /// 0 for an empty store, or `None` for any.
+    /// Returns [`RuleStoreError::Conflict`] unless `expected` is the [newest](StoreState::newest)
+    /// version, 0 for an empty store, or `None` for any.
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version>;
 
     /// Puts the shadow document with this number in force.
     ///
     /// # Errors
-    /// [`RuleStoreError::Conflict`] if the shadow document has changed.
+    /// Returns [`RuleStoreError::Conflict`] if the shadow document has changed.
     fn promote(&self, shadow: u64) -> Reply<'_, ()>;
 
     /// Removes the shadow document with this number.
@@ -99,7 +99,7 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// store removes the penalty's block with the earliest end.
     ///
     /// # Errors
-    /// [`RuleStoreError::TooManyBlocks`] if there is no block of a penalty.
+    /// Returns [`RuleStoreError::TooManyBlocks`] if there is no block of a penalty.
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>>;
 
     /// Removes an entry by its id, and returns the entry.

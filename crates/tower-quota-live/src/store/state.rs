@@ -25,7 +25,7 @@ pub struct StoreState {
 /// Changed blocks and allowances, with remembered ended blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockChanges {
-    /// True if `changed` contains all blocks, so that missing blocks are removed.
+    /// Whether `changed` contains all blocks, so that missing blocks are removed.
     pub is_complete: bool,
     /// The blocks by id, `None` for a removed block.
     pub changed: HashMap<String, Option<Block>>,

@@ -1,4 +1,4 @@
-//! The clients with most requests. Instances share them in sorted sets of Redis:
+//! Lists the clients with most requests. Instances share the clients in sorted sets of Redis:
 //!
 //! ```text
 //! quota:top:{NAME}:{LIST}:{WINDOW}:{INSTANCE}  sorted set: client (JSON) by its requests; expires

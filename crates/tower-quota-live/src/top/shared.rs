@@ -41,14 +41,14 @@ pub struct SharedTop {
 }
 
 impl SharedTop {
-    /// Uses the servers at a URL, see [`RedisStore::connect`]. Connects later, on demand.
+    /// Uses the servers at a URL of [`RedisStore::connect`], and connects on demand.
     ///
     /// Instances with the same name share their lists. A name has 1 to 64 letters, digits or
     /// characters of `-_.`. Use the same [key seed](super::super::LiveOptions::key_seed) on all
     /// instances, to get the same hashes.
     ///
     /// # Errors
-    /// [`RuleStoreError::Config`] for an invalid URL or name.
+    /// Returns [`RuleStoreError::Config`] for an invalid URL or name.
     pub fn new(url: &str, name: &str) -> Result<Self, RuleStoreError> {
         Self::with(RedisConnection::new(url, RedisRules::DEADLINE), name)
     }
@@ -56,7 +56,8 @@ impl SharedTop {
     /// Uses the servers and certificates of your counters, on a separate connection.
     ///
     /// # Errors
-    /// See [`new`](Self::new). Also fails for a store on a pool, without a known server.
+    /// Returns the errors of [`new`](Self::new), and an error for a store on a pool, whose server
+    /// is unknown.
     pub fn from_store(counters: &RedisStore, name: &str) -> Result<Self, RuleStoreError> {
         Self::with(counters.connection(RedisRules::DEADLINE), name)
     }
@@ -116,7 +117,8 @@ impl SharedTop {
                     let key = client
                         .key
                         .filter(|key| is_readable && key.len() <= LONGEST_KEY);
-                    // Members must be equal on all instances.
+                    // Leave out the fields that differ between instances, because members must be
+                    // equal on all.
                     let client = ListedClient {
                         key,
                         at_least: 0,
@@ -124,7 +126,7 @@ impl SharedTop {
                         retry_after_ms: None,
                         ..client
                     };
-                    // Serializing texts and numbers cannot fail.
+                    // The default is never used, because texts and numbers always serialize.
                     let member = serde_json::to_string(&client).unwrap_or_default();
                     pipe.zadd(&list, member, at_least);
                 }
@@ -138,7 +140,7 @@ impl SharedTop {
         self.run(pipe.ignore()).await
     }
 
-    /// Returns the sums of all instances. Fails before an instance has published.
+    /// Returns the sums of all instances, or an error before an instance has published.
     pub(super) async fn sums(
         &self,
         is_busy: bool,

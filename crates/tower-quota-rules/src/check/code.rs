@@ -1,4 +1,4 @@
-//! Parts from your code.
+//! Checks the parts of a document that come from your code.
 
 use std::collections::HashMap;
 

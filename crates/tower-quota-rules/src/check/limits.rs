@@ -1,4 +1,4 @@
-//! Checks of single limits.
+//! Checks single limits.
 
 use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
@@ -85,7 +85,7 @@ impl<'d> Checker<'d> {
     fn waits(&mut self, limit: PlacedLimit<'d>, place: &Place) {
         let rule = limit.rule;
         let quota = rule.quota.quota();
-        // A tier may count the same limit in a bucket.
+        // Accept a wait if a tier counts the same limit in a bucket.
         let counts_in_bucket = || {
             let tiers = self.document.tiers.values().map(|tier| &tier.limits);
             let overrides = self.document.overrides.values();
@@ -170,7 +170,8 @@ fn may_be_missing(key: &KeyRule, parts: &CodeParts) -> bool {
 /// Returns whether an empty request lacks such a key.
 fn is_missing(extractor: &dyn KeyExtractor) -> bool {
     let mut request = http::Request::new(());
-    // A request without a peer's address would be refused as an error of the server.
+    // Give the request a peer, because the layer refuses a request without one as an error of the
+    // server.
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     request.extensions_mut().insert(peer);
     extractor.extract(&RequestHead::of(&request)).is_none()

@@ -1,4 +1,4 @@
-//! Checks of the lists `skip`, `allow` and `block`.
+//! Checks the lists `skip`, `allow` and `block`.
 
 use super::Checker;
 use crate::document::KeyRule;
@@ -40,7 +40,7 @@ impl<'d> Checker<'d> {
             return;
         }
         match (field, matching.is_empty()) {
-            // Requests without the key match no pattern of keys.
+            // Warn about this block, because requests without the key match no pattern of keys.
             ("block", _) if !covers_keys => {
                 self.error(
                     place,

@@ -1,4 +1,4 @@
-//! Checks of conditions that match no request, and of conditions from your code.
+//! Finds conditions that match no request, and checks conditions from your code.
 
 use super::{Checker, all_limits};
 use crate::document::{Match, PathMatch};

@@ -29,7 +29,7 @@ use crate::text::NameText;
 pub(crate) struct KnownNames {
     pub(crate) limits: HashSet<String>,
     pub(crate) tiers: HashSet<String>,
-    /// True if a part was unreadable. The reader then reports repeated names, since it sees all
+    /// Whether a part was unreadable. The reader then reports repeated names, since it sees all
     /// limits.
     pub(crate) is_partial: bool,
 }
@@ -73,7 +73,7 @@ struct Checker<'d> {
 struct PlacedLimit<'d> {
     rule: &'d LimitRule,
     position: usize,
-    /// The position of its route.
+    /// The position of the limit's route, if any.
     route: Option<usize>,
 }
 
@@ -160,7 +160,7 @@ impl<'d> Checker<'d> {
                 format_args!("version {version} of the format is not known: write 1"),
             );
         }
-        // Unreadable limits are reported already.
+        // A document with unreadable parts may have limits, which the reader reports.
         if self.limits.is_empty() && !self.document.allow_empty && !self.known.is_partial {
             self.error(
                 Place::default(),

@@ -6,7 +6,7 @@ use crate::problem::{Place, Problem};
 
 impl Checker<'_> {
     pub(super) fn names(&mut self) {
-        // The reader reports repeated names, since it sees all limits.
+        // Leave repeated names of a partial document to the reader, which sees all limits.
         if self.known.is_partial {
             return;
         }

@@ -67,7 +67,7 @@ impl<'d> Checker<'d> {
                     )
                 });
             }
-            // The cycle does not contain this tier, so it is reported elsewhere.
+            // Report the cycle at another tier, because this tier only leads to it.
             if way.contains(&next) {
                 return None;
             }

@@ -17,7 +17,7 @@ use crate::problem::{Place, Problem, Problems};
 pub(crate) struct Compiled {
     pub(crate) policy: Policy,
     index: Arc<Index>,
-    /// Created on first use.
+    /// The explainer, created on first use.
     explainer: OnceLock<Explainer>,
 }
 
@@ -32,7 +32,7 @@ struct Index {
 /// Compiles a checked document.
 ///
 /// # Errors
-/// [`Problems`] of all parts that do not compile.
+/// Returns [`Problems`] of all parts that do not compile.
 pub(crate) fn compile(document: &Document, code: &CodeParts) -> Result<Compiled, Problems> {
     let mut context = Context {
         document,
@@ -70,7 +70,7 @@ impl Index {
             match granted.quota(limit) {
                 None => chosen.add(position, None),
                 Some(Some(quota)) => chosen.add(position, Some(quota)),
-                // Unlimited.
+                // The tier has no limit here.
                 Some(None) => chosen.leave_out(position),
             }
         };
@@ -166,7 +166,7 @@ impl Context<'_> {
         ) {
             Ok(policy) => Some(policy),
             Err(_) => {
-                // Adding limits separately finds the places of all invalid limits.
+                // Add the limits one by one, to report the places of all invalid limits.
                 for (limit, place) in limits {
                     match policy.clone().try_limit(limit) {
                         Ok(added) => policy = added,

@@ -1,4 +1,4 @@
-//! Conditions of a match.
+//! Compiles the conditions of a match.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! An ordered index of key patterns.
+//! Indexes key patterns, in order.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,7 +6,8 @@ use foldhash::quality::RandomState;
 
 use crate::text::KeyPattern;
 
-/// Patterns by their literal prefix. A look-up needs a hash for every length of a prefix.
+/// An index of patterns by their literal prefix. A look-up needs a hash for every length of a
+/// prefix.
 #[derive(Default)]
 pub(crate) struct KeyPatterns {
     patterns: Vec<KeyPattern>,
@@ -16,7 +17,7 @@ pub(crate) struct KeyPatterns {
 }
 
 impl KeyPatterns {
-    /// The most compared patterns with the same prefix.
+    /// The maximum number of compared patterns with the same prefix.
     const MOST_COMPARED: usize = 100;
 
     pub(crate) fn push(&mut self, pattern: &KeyPattern) {

@@ -1,4 +1,4 @@
-//! The keys that patterns are compared with.
+//! Reads the keys that patterns are compared with.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ pub(crate) struct KeySource {
 
 struct KeyPart {
     extractor: Arc<dyn KeyExtractor>,
-    /// True if the keys are texts, so that patterns can match them. Addresses and combined keys are
-    /// not.
+    /// Whether patterns can match the keys, because they are texts and not addresses or combined
+    /// keys.
     is_text: bool,
 }
 

@@ -60,7 +60,7 @@ impl Context<'_> {
             return keys.iter().for_each(|key| self.add_to(source, key));
         }
         let extractor = self.extractor(rule);
-        // Combined keys and addresses cannot be parsed from a word.
+        // A key is text if a word parses as the key. Combined keys and addresses do not parse.
         let is_text = matches!(rule, KeyRule::One(_)) && extractor.parse("word").is_some();
         source.push(extractor, is_text);
     }
@@ -74,7 +74,7 @@ impl Context<'_> {
             KeyText::Value(key) => Arc::new(key.clone()),
             KeyText::Code(name) => match self.code.keys.get(name.as_str()) {
                 Some(given) => Arc::new(key::named(text.to_string(), Arc::clone(given))),
-                // The check has refused unknown names.
+                // Any key will do, because the check has refused unknown names.
                 None => Arc::new(key::everyone()),
             },
         }

@@ -1,4 +1,4 @@
-//! Literal segments of paths, for the index.
+//! Finds the literal segments of paths for the index.
 
 use crate::text::PathRegex;
 
@@ -17,7 +17,7 @@ pub(super) fn segments_of_regex(expression: &PathRegex) -> Vec<Option<String>> {
     let beginning = expression.beginning();
     let segments = beginning.split('/').skip(1);
     let mut segments: Vec<Option<String>> = segments.map(|text| Some(text.into())).collect();
-    // The last segment may continue.
+    // Drop the last segment, which may continue.
     segments.pop();
     segments
 }

@@ -1,4 +1,4 @@
-//! The index of matches.
+//! Indexes matches.
 //!
 //! A match is listed under a feature that matching requests must have, such as a path segment, a
 //! host, the prefix of a key, or a network. The features of a request lead to candidates, and
@@ -89,8 +89,8 @@ impl<T> Matches<T> {
             all.push(fields);
         }
         for (entry, fields) in (0..).zip(all) {
-            // The rarest feature of every value. Without a feature for some value, the field cannot
-            // find the match.
+            // Take the rarest feature of every value. If a value has no feature, the index cannot
+            // find the match by this field.
             let rarest = |values: Vec<Vec<u64>>| -> Option<Vec<(usize, u64)>> {
                 let counted = |feature: u64| (shared[&feature], feature);
                 let rarest = values
@@ -114,7 +114,7 @@ impl<T> Matches<T> {
         index
     }
 
-    /// Visits the values of all matches of a request. May visit a value several times.
+    /// Visits the values of all matches of a request, perhaps several times.
     pub(crate) fn find(&self, head: &RequestHead<'_>, mut visit: impl FnMut(&T)) {
         let mut examine = |entries: &[u32]| {
             for entry in entries {
@@ -160,7 +160,7 @@ impl Features {
             segments
                 .for_each(|(at, text)| visit(self.hash(&Feature::Segment(at, text.as_bytes()))));
         };
-        // gRPC conditions compare only the present path.
+        // Also list the present path, because gRPC conditions compare no other.
         let present = head.uri().path();
         each_segment(present);
         head.path_matches(|path| {

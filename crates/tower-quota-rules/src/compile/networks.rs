@@ -7,7 +7,7 @@ use tower_quota::when;
 
 use crate::text::Network;
 
-/// Values by network. A look-up needs a hash for every length of a prefix.
+/// A map from networks to values. A look-up needs a hash for every length of a prefix.
 #[derive(Debug)]
 pub struct Networks<T> {
     values: HashMap<IpNet, Vec<T>, RandomState>,
@@ -53,7 +53,7 @@ impl Network {
             let mut networks = core::iter::successors(Some(IpNet::from(first)), IpNet::supernet);
             networks.find(|network| network.contains(&last))
         });
-        // The text is always a valid network.
+        // The text is always a valid network, so the default is never used.
         network.unwrap_or(IpNet::from(IpAddr::V4(Ipv4Addr::BROADCAST)))
     }
 }

@@ -50,7 +50,7 @@ pub struct LimitExplanation {
 }
 
 impl Rules {
-    /// Returns the effect of these rules on a request, with hashed keys. Counts no request.
+    /// Returns the effect of these rules on a request, with hashed keys, and counts no request.
     ///
     /// ```
     /// use http::Request;

@@ -1,4 +1,4 @@
-//! Explains the effect of rules on a request, and runs a document's tests. Uses the policy of the
+//! Explains the effect of rules on a request, and runs a document's tests, with the policy of the
 //! layer.
 
 mod explanation;

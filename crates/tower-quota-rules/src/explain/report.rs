@@ -90,7 +90,7 @@ impl Rules {
 }
 
 impl TestReport {
-    /// The most listed failures.
+    /// The maximum number of listed failures.
     pub const MAX_FAILURES: usize = 100;
 
     /// Returns whether all tests passed.

@@ -17,7 +17,7 @@ impl Rules {
     /// Returns a sample as a request without a body, for explanations.
     ///
     /// # Errors
-    /// The error of an invalid path or value.
+    /// Returns the error of an invalid path or value.
     pub fn request(&self, sample: &SampleRequest) -> Result<Request<()>, http::Error> {
         let mut request = Request::builder();
         if let Some(method) = &sample.method {

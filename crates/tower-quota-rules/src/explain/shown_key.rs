@@ -7,7 +7,7 @@ use tower_quota::Key;
 /// Returns 8 bytes of a keyed hash in hexadecimal digits, with a random key per process.
 pub(super) fn hashed(key: &Key<'_>) -> String {
     static SEED: OnceLock<[u8; 16]> = OnceLock::new();
-    // The standard library seeds its hashes from the system's random numbers.
+    // Draw from `RandomState`, which the standard library seeds from the system's random numbers.
     let random = || u128::from(RandomState::new().hash_one(0));
     let digest = key.digest(SEED.get_or_init(|| (random() << 64 | random()).to_be_bytes()));
     format!("{:016x}", digest >> 64)

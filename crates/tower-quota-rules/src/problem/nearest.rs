@@ -3,7 +3,7 @@ pub(crate) fn nearest<'a>(
     unknown: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // A longer text is no name, and the time grows with the product of both lengths.
+    // Skip a longer text, which is no name. The time grows with the product of both lengths.
     if unknown.len() > 64 {
         return None;
     }

@@ -16,7 +16,7 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// The most listed problems.
+    /// The maximum number of listed problems.
     pub const MAX_LISTED: usize = 100;
 
     /// Returns the listed problems.
@@ -61,7 +61,7 @@ impl Problems {
     }
 
     pub(crate) fn push(&mut self, problem: Problem) {
-        // An error replaces a listed warning.
+        // Let an error replace a listed warning.
         if self.problems.len() < Self::MAX_LISTED {
             self.problems.push(problem);
             return;

@@ -5,7 +5,7 @@ use super::one::Problem;
 const SHOWN: usize = 60;
 
 pub(super) fn render(problems: &[Problem], more: usize, source: &str, name: &str) -> String {
-    // A byte order mark does not belong to the first line.
+    // Skip a byte order mark, which does not belong to the first line.
     let lines: Vec<&str> = source
         .strip_prefix('\u{feff}')
         .unwrap_or(source)
@@ -13,7 +13,7 @@ pub(super) fn render(problems: &[Problem], more: usize, source: &str, name: &str
         .collect();
     let mut out = String::new();
     for problem in problems {
-        // Writing to a string cannot fail.
+        // Ignore the result, because writing to a string cannot fail.
         let _ = write_problem(&mut out, problem, &lines, name);
     }
     if more > 0 {

@@ -70,7 +70,7 @@ impl<'t> Cursor<'t> {
         match self.kind() {
             Kind::Null => Unexpected::Unit,
             Kind::Bool => Unexpected::Bool(self.text() == "true"),
-            // Shows the number as written.
+            // Show the number as it is written.
             Kind::Number => Unexpected::Other(self.text()),
             Kind::Text | Kind::Plain => Unexpected::Str(self.text()),
             Kind::List => Unexpected::Seq,

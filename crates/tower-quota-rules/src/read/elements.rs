@@ -13,7 +13,7 @@ use super::tree::Kind;
 use crate::document::{Document, Grants, OverrideRule};
 use crate::problem::Problem;
 
-/// The most readings of a large element, since every error causes another reading.
+/// The maximum number of readings of a large element, since every error causes another reading.
 const MAX_READS_OF_LARGE: usize = 10;
 
 const LARGE: u32 = 10_000;
@@ -37,7 +37,8 @@ impl Reading<'_> {
             self.leave_out(0, message, "begin with a field, such as \"limits\"");
             return document;
         }
-        // Compiling expressions takes more time and memory than reading them.
+        // Bound the expressions before they compile, which takes more time and memory than reading
+        // them.
         if let Some((message, help)) = expressions::excess(self.tree) {
             self.leave_out(0, &message, help);
             return document;
@@ -69,7 +70,7 @@ impl Reading<'_> {
                 "allow_empty" => document.allow_empty = self.element(value).unwrap_or_default(),
                 "tests" => document.tests = self.list(value),
                 unknown => {
-                    // The derived reader knows the names of the fields.
+                    // Ask the derived reader, which knows the names of the fields.
                     let field = core::iter::once((unknown, ()));
                     let fields = MapDeserializer::<_, ReadError>::new(field);
                     if let Err(error) = Document::deserialize(fields) {
@@ -154,7 +155,8 @@ impl Reading<'_> {
     fn found(&mut self, error: ReadError, element: u32) -> u32 {
         let wrong = *error.at(element).0;
         let node = wrong.node.unwrap_or(element);
-        // A missing part may be a left out part, so it is no further error.
+        // Report nothing if a part of the node was left out, because the error may come from the
+        // gap.
         let in_it = node + 1..self.tree.end(node);
         if in_it.is_empty() || self.left_out.range(in_it).next().is_none() {
             self.report(node, wrong.message, wrong.help);
@@ -170,7 +172,8 @@ impl Reading<'_> {
 
     fn report(&mut self, node: u32, message: String, help: Option<String>) {
         if self.problems.is_full() {
-            // Finding the place takes time that grows with the text.
+            // Only count the problem, because finding its place takes time that grows with the
+            // text.
             return self.problems.count(1);
         }
         let problem = Problem::error(self.tree.place(node), "");

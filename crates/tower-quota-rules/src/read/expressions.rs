@@ -6,18 +6,18 @@ use super::tree::Tree;
 
 const MAX_EXPRESSIONS: usize = 10_000;
 
-/// The most parts of all expressions. A part takes some hundred bytes, so the total is below 100
-/// MB.
+/// The maximum number of parts of all expressions. A part takes some hundred bytes, so the total is
+/// below 100 MB.
 const MAX_PARTS: u64 = 200_000;
 
-/// The most counted parts of an expression. A larger expression is refused when it is compiled.
+/// The maximum number of counted parts of an expression. The compiler refuses a larger expression.
 const MOST_OF_ONE: u64 = 20_000;
 
 pub(super) fn excess(tree: &Tree<'_>) -> Option<(String, &'static str)> {
     let (mut count, mut parts) = (0, 0_u64);
     for text in tree.texts_of("regex") {
         count += 1;
-        // An invalid expression is never compiled.
+        // Count 1 for an invalid expression, which is never compiled.
         parts = parts.saturating_add(
             regex_syntax::parse(text).map_or(1, |expression| size(&expression).min(MOST_OF_ONE)),
         );

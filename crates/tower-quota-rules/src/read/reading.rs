@@ -18,7 +18,7 @@ pub(crate) struct Reading<'t> {
 
 /// Parses a text of at most this length.
 pub(crate) fn tree(source: &str, format: Format, max_bytes: usize) -> Result<Tree<'_>, Problems> {
-    // Nodes store positions in 32 bits.
+    // Refuse longer texts, because nodes store positions in 32 bits.
     let most = max_bytes.min(u32::MAX as usize);
     let text = source.strip_prefix('\u{feff}').unwrap_or(source);
     let refused = |text: fmt::Arguments<'_>| Err(Problem::error(Place::default(), text));
@@ -90,7 +90,8 @@ impl<'t> Reading<'t> {
                 Entry::Vacant(entry) => {
                     entry.insert(limit);
                 }
-                // Finding the place takes time that grows with the text.
+                // Only count the problem, because finding its place takes time that grows with the
+                // text.
                 Entry::Occupied(_) if self.problems.is_full() => self.problems.count(1),
                 Entry::Occupied(entry) => {
                     let first = tree.place(*entry.get());
@@ -113,7 +114,7 @@ impl<'t> Reading<'t> {
                 Step::Index(index) => tree.elements(node).filter(kept).nth(*index),
                 Step::Field(name) => tree.value(node, name),
             };
-            // A single value may replace a list.
+            // Stay at the node for element 0, because a single value may stand for a list.
             let Some(child) = child.or((*step == Step::Index(0)).then_some(node)) else {
                 break;
             };
@@ -123,7 +124,7 @@ impl<'t> Reading<'t> {
                 return false;
             }
         }
-        // A missing field has the place of its map.
+        // Report a missing field at the place of its map.
         problem.path = tree.place(node).to_string();
         let (line, column) = tree.position(node);
         (problem.line, problem.column) = (Some(line), Some(column));

@@ -34,9 +34,9 @@ struct Node {
 /// A position in the source. Offsets become lines only when shown, since lines may be long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
-    /// Line and column, from 1.
+    /// A line and a column, both from 1.
     Line(u32, u32),
-    /// Bytes from the start.
+    /// A number of bytes from the start.
     Offset(u32),
 }
 
@@ -72,7 +72,7 @@ impl<'s> Tree<'s> {
         }
     }
 
-    // Building.
+    // These methods build the tree.
 
     pub(super) fn scalar(&mut self, kind: Kind, at: At, text: &str) -> Result<(), Problem> {
         let start = small(self.texts.len());
@@ -120,7 +120,7 @@ impl<'s> Tree<'s> {
         Problem::error(Place::default(), text).in_line(self.line_and_column(at))
     }
 
-    // Reading.
+    // These methods read the tree.
 
     fn node(&self, number: u32) -> Option<&Node> {
         self.nodes.get(number as usize)
@@ -173,8 +173,8 @@ impl<'s> Tree<'s> {
 
     /// Returns the values of a key in all maps.
     ///
-    /// It may return more, since it looks for any scalar with this text. More is harmless for a
-    /// bound.
+    /// The iterator may have more values, since it follows any scalar with this text. Use it for a
+    /// bound only.
     pub(super) fn texts_of<'t>(&'t self, key: &'t str) -> impl Iterator<Item = &'t str> {
         let nodes = 0..small(self.nodes.len());
         nodes
@@ -189,7 +189,7 @@ impl<'s> Tree<'s> {
         for (map, _) in nodes.filter(|(_, node)| node.kind == Kind::Map) {
             let mut keys = self.entries(map).map(|(key, _)| key);
             let mut first: HashMap<&str, u32> = HashMap::new();
-            // Most maps have a single field.
+            // Hash no text for a map with a single field, which most maps are.
             let Some(key) = keys.next() else { continue };
             for other in keys {
                 if first.is_empty() {

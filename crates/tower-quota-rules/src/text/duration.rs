@@ -48,7 +48,7 @@ pub(super) fn unit_micros(text: &str) -> Option<u64> {
 
 /// Returns a duration in its longest exact unit, as a count and the name of the unit.
 pub(super) fn in_one_unit(micros: u64) -> (u64, &'static str) {
-    // Weeks are read and never written, since most people count to 7 days.
+    // Weeks are read but never written, since most people count to 7 days.
     let unit = UNITS
         .iter()
         .skip(1)
@@ -90,7 +90,8 @@ pub(super) fn micros(text: &str) -> Option<u64> {
 }
 
 impl From<Duration> for DurationText {
-    /// Drops fractions of a microsecond. The maximum is half a million years.
+    /// Converts a duration without its fraction of a microsecond. The maximum is half a million
+    /// years.
     fn from(span: Duration) -> Self {
         Self(Duration::from_micros(
             u64::try_from(span.as_micros()).unwrap_or(u64::MAX),

@@ -54,7 +54,8 @@ impl KeyPattern {
     pub fn matches(&self, key: &[u8]) -> bool {
         let mut pattern = self.parts();
         let mut at = 0;
-        // The pattern after the last star, and the first byte after the text of the star.
+        // On a mismatch, go back to the pattern after the last star, and let the star take one more
+        // character.
         let mut retry: Option<(Parts<'_>, usize)> = None;
         loop {
             let next = pattern.next();
@@ -83,7 +84,8 @@ impl KeyPattern {
         }
     }
 
-    /// Returns whether this pattern matches every key of `other`. `false` may be wrong.
+    /// Returns `true` only if this pattern matches every key of `other`. The answer `false` may be
+    /// wrong.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         let (prefix, is_exact) = other.literal_prefix();

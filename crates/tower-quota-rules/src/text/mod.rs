@@ -1,4 +1,4 @@
-//! Texts of quotas, keys, durations and patterns.
+//! Defines the texts of quotas, keys, durations and patterns.
 //!
 //! The types are always valid, print a text that reads as the same value, and have a JSON Schema.
 

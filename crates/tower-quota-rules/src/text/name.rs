@@ -14,7 +14,7 @@ checked_text! {
 }
 
 impl NameText {
-    /// The most characters of a name.
+    /// The maximum number of characters of a name.
     pub const MAX_LENGTH: usize = 64;
 }
 

@@ -1,4 +1,4 @@
-//! Texts that `tower_quota::when` checks.
+//! Defines the texts that `tower_quota::when` checks.
 
 use http::{HeaderName, Method};
 use tower_quota::{key, when};

@@ -45,7 +45,7 @@ const ALGORITHMS: [(&str, Algorithm); 6] = [
 
 const OPTIONS: [&str; 4] = ["burst", "queue", "offset", "from_first_request"];
 
-/// Words that exclude each other, and the reason.
+/// The pairs of words that exclude each other, with the reason.
 const CONFLICTS: [(&str, &str, &str); 2] = [
     (
         "burst",
@@ -158,7 +158,7 @@ fn with_options(
                 };
                 quota.try_offset(Duration::from_micros(micros))
             }
-            // The same algorithms refuse an offset.
+            // Check with an offset, which the same algorithms refuse.
             "from_first_request" => {
                 let aligned = quota.try_offset(Duration::ZERO);
                 aligned.map(Quota::from_first_request)
@@ -198,7 +198,7 @@ impl fmt::Display for QuotaText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quota = &self.0;
         if quota.algorithm() == Algorithm::Concurrent {
-            // Documents cannot contain this limit.
+            // Write any text, because documents cannot contain this limit.
             return write!(f, "{} at once for {:?}", quota.units(), quota.period());
         }
         let micros = u64::try_from(quota.period().as_micros()).unwrap_or(u64::MAX);
@@ -222,7 +222,8 @@ impl fmt::Display for QuotaText {
             write!(f, " {word} {}", quota.capacity())?;
         }
         if quota.is_calendar() {
-            // Documents cannot contain this word, so the text never reads as another quota.
+            // Write a word that documents cannot contain, so that the text never reads as another
+            // quota.
             f.write_str(" calendar")?;
         }
         match quota.window_offset() {

@@ -16,7 +16,7 @@ use super::macros::written_as_text;
 pub struct PathRegex(Regex);
 
 impl PathRegex {
-    /// The most bytes of a compiled expression.
+    /// The maximum bytes of a compiled expression.
     pub const MAX_SIZE: usize = 1 << 20;
 
     /// Returns the text.
@@ -60,7 +60,7 @@ impl FromStr for PathRegex {
                 format_args!("the expression {text:?} takes more than 1 MB when it is compiled"),
                 "repeat less, or use a path pattern",
             ),
-            // The last line has the reason. The lines before it repeat the text.
+            // Take the last line, which has the reason. The lines before it repeat the text.
             other => {
                 let reason = other.to_string();
                 let reason = reason

@@ -12,7 +12,7 @@ const LABELS: u64 = 4;
 pub(super) fn svg(series: &Series) -> String {
     let mut out = String::from("<svg viewBox=\"0 0 960 256\" role=\"img\">");
     let mut spans: Vec<(u64, [u64; 2])> = series.spans().collect();
-    // The last span is incomplete, so its counts would look like a drop.
+    // Drop the last span, which is incomplete and would look like a drop in traffic.
     spans.truncate(spans.len().saturating_sub(1).max(1));
     let most = spans.iter().flat_map(|(_, counts)| *counts).max();
     let most = most.unwrap_or(0).max(1);

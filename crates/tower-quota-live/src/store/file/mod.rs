@@ -64,7 +64,7 @@ impl FileRules {
     /// Call this on a tokio runtime, for the watcher.
     ///
     /// # Errors
-    /// [`RuleStoreError::Unreadable`] if the extension names no format.
+    /// Returns [`RuleStoreError::Unreadable`] if the extension names no format.
     pub fn new(path: impl Into<PathBuf>) -> Result<Self, RuleStoreError> {
         let path = path.into();
         let Some(format) = Format::of_path(&path) else {
@@ -235,7 +235,7 @@ impl RuleStore for FileRules {
     }
 
     fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
-        // A missing file is never restored.
+        // Never restore a missing file, which an operator may have removed on purpose.
         Box::pin(async { Ok(false) })
     }
 

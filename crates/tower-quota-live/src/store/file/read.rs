@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::files::blocking;
 use crate::wait::pause;
 
-/// An older file is stable. A younger file may still be written.
+/// The age from which a file is stable. A program may still write a younger file.
 const STABLE_AFTER: Duration = Duration::from_millis(100);
 const MOST_READS: usize = 10;
 
@@ -52,7 +52,7 @@ async fn read(path: &Path, max_bytes: u64) -> io::Result<(String, Duration)> {
         let text = String::from_utf8(bytes)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let modified = file.metadata()?.modified()?;
-        // A time in the future is the time of another machine.
+        // Count a time in the future as now, because it comes from the clock of another machine.
         Ok((text, modified.elapsed().unwrap_or_default()))
     })
     .await

@@ -37,7 +37,7 @@ impl SharedBlocks {
     /// Announces changes of the other store by this function, until it returns false.
     pub(super) fn forward(&self, announce: impl Fn() -> bool + Send + 'static) {
         let mut changes: watch::Receiver<()> = self.store.changes();
-        // The sender ends with the store, and the task with the sender.
+        // The task ends with the sender, and the sender ends with the store.
         tokio::spawn(async move { while changes.changed().await.is_ok() && announce() {} });
     }
 
@@ -52,7 +52,7 @@ impl SharedBlocks {
         let kept: Vec<Block> = seen.kept.values().map(|block| (**block).clone()).collect();
         self.store.restore_blocks(&kept).await?;
         let restored = self.store.state(None).await?;
-        // If the store lost its blocks again, the next reading restores them.
+        // Leave a store that lost its blocks again to the next reading.
         Ok(restored.filter(|state| state.blocks.know_all(&kept)))
     }
 
@@ -90,7 +90,7 @@ impl SharedBlocks {
         });
         let (changed, failure) = match answer {
             Ok(changed) => (changed, None),
-            // Known blocks stay in force.
+            // Keep the known blocks in force.
             Err(error) => (None, Some(format!("blocks are not shared: {error}"))),
         };
         if changed.is_some() || seen.documents != documents.revision {

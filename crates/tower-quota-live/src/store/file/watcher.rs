@@ -11,9 +11,9 @@ use tokio::time::timeout;
 
 use crate::store::MemoryRules;
 
-/// Changes within this time count as a single change.
+/// The time within which several events are a single change.
 const QUIET_AFTER: Duration = Duration::from_millis(50);
-/// The most delays by continuing changes.
+/// The maximum number of delays by further events.
 const MOST_QUIETS: u32 = 10;
 
 pub(super) struct Watcher {
@@ -44,7 +44,7 @@ impl Watcher {
             .as_ref()
             .is_none_or(|(_, watched)| *watched != folders)
         {
-            // Without a watch, polls find changes.
+            // If watching fails, polls find the changes.
             *watching = watch(&folders, &self.events)
                 .ok()
                 .map(|watcher| (watcher, folders));
@@ -91,7 +91,7 @@ fn watch(folders: &[PathBuf], events: &watch::Sender<()>) -> notify::Result<Reco
     Ok(watcher)
 }
 
-/// Returns whether an event may be a change. Reads cause events too.
+/// Returns whether an event may be a change, because reads cause events too.
 fn is_change(event: &Event) -> bool {
     match event.kind {
         EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),

@@ -1,4 +1,4 @@
-//! Announcements of changes by Pub/Sub, on a separate connection.
+//! Announces changes by Pub/Sub, on a separate connection.
 //!
 //! Pings detect a dead connection. A new connection counts as a change, since announcements may
 //! have been lost.
@@ -22,7 +22,7 @@ const PING_EVERY: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Announcements {
     changed: Arc<watch::Sender<()>>,
-    /// True from the loss of a subscription until the next reading.
+    /// Whether a subscription was lost since the last reading.
     was_lost: Arc<AtomicBool>,
     task: JoinHandle<()>,
 }
@@ -79,7 +79,7 @@ async fn follow(
             Lost::TimedOut => "no answer".to_owned(),
             Lost::Closed => "the connection was closed".to_owned(),
         };
-        // The store may have lost data, so read it at once.
+        // Read the store at once, because it may have lost data.
         was_lost.store(true, Ordering::Relaxed);
         changed.send_replace(());
         tracing::debug!(

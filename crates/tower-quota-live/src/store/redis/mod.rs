@@ -1,4 +1,4 @@
-//! A store in Redis, shared by all instances.
+//! Keeps rules in Redis, shared by all instances.
 //!
 //! ```text
 //! quota:rules:{NAME}:state      hash: revision, began, marked_since, latest, current, shadow
@@ -37,13 +37,13 @@ use crate::shadow::ShadowReport;
 use crate::time::Time;
 use crate::version::{NewVersion, Version, VersionInfo};
 
-/// The most blocks in a call, to keep calls below a millisecond in Redis.
+/// The maximum number of blocks in a call, to keep calls below a millisecond in Redis.
 const PAGE: usize = 250;
 
 /// A [`RuleStore`] in Redis, shared by all instances.
 ///
 /// Connections open on demand, and reconnect. Calls end within [`DEADLINE`](Self::DEADLINE).
-/// Changes are announced by Pub/Sub.
+/// Instances announce changes by Pub/Sub.
 pub struct RedisRules {
     connection: RedisConnection,
     script: Script,
@@ -63,13 +63,13 @@ impl RedisRules {
     /// The deadline of a call, connecting included.
     pub const DEADLINE: Duration = Duration::from_secs(2);
 
-    /// Uses the servers at a URL, see [`RedisStore::connect`]. Connects later, on demand.
+    /// Uses the servers at a URL of [`RedisStore::connect`], and connects on demand.
     ///
     /// Instances with the same name share their rules. A name has 1 to 64 letters, digits or
     /// characters of `-_.`. Call this on a tokio runtime, for the listener of announcements.
     ///
     /// # Errors
-    /// [`RuleStoreError::Config`] for an invalid URL or name.
+    /// Returns [`RuleStoreError::Config`] for an invalid URL or name.
     pub fn new(url: &str, name: &str) -> Result<Self, RuleStoreError> {
         Self::with(RedisConnection::new(url, Self::DEADLINE), name)
     }
@@ -77,7 +77,8 @@ impl RedisRules {
     /// Uses the servers and certificates of your counters, on a separate connection.
     ///
     /// # Errors
-    /// See [`new`](Self::new). Also fails for a store on a pool, without a known server.
+    /// Returns the errors of [`new`](Self::new), and an error for a store on a pool, whose server
+    /// is unknown.
     pub fn from_store(counters: &RedisStore, name: &str) -> Result<Self, RuleStoreError> {
         Self::with(counters.connection(Self::DEADLINE), name)
     }
@@ -260,7 +261,8 @@ impl RuleStore for RedisRules {
 
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
         Box::pin(async move {
-            // After a lost subscription, the server may be another server with another history.
+            // Read everything after a lost subscription, because the server may be another one with
+            // another history.
             let known = known.filter(|_| !self.announcements.was_lost());
             let Some((mut state, mut has_more)) = self.page(known, false).await? else {
                 return Ok(None);
@@ -269,7 +271,8 @@ impl RuleStore for RedisRules {
                 let Some((next, more)) = self.page(Some(state.revision), true).await? else {
                     break;
                 };
-                // If a block changes meanwhile, a later page contains it again.
+                // Let later pages replace earlier ones. If a block changes meanwhile, a later page
+                // contains it again.
                 let mut changed = state.blocks.changed;
                 changed.extend(next.blocks.changed);
                 let blocks = BlockChanges {
@@ -451,7 +454,7 @@ impl RuleStore for RedisRules {
             let mut stored: HashMap<String, String> = self
                 .call(async |mut redis| redis.hgetall(key).await)
                 .await?;
-            // One field is the number of the shadow document.
+            // The field `shadow` is the number of the shadow document.
             if stored.remove("shadow") != Some(shadow.to_string()) {
                 return Ok(Vec::new());
             }

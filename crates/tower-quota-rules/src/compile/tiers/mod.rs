@@ -1,4 +1,4 @@
-//! Tiers and overrides, the quotas of some clients.
+//! Compiles tiers and overrides, which are the quotas of some clients.
 //!
 //! The tier of a request is the tier of its override, the extension [`Tier`] from your code, or the tier
 //! of the first matching assignment. A tier includes the quotas of extended tiers.
@@ -36,7 +36,7 @@ struct Grant {
     quotas: Quotas,
 }
 
-/// Quotas sorted by the position of their limit. An absent quota is unlimited.
+/// The quotas of a tier, sorted by the position of their limit. An absent quota is unlimited.
 type Quotas = Box<[(u32, Option<Quota>)]>;
 
 #[derive(Clone, Copy, Default)]
@@ -179,7 +179,7 @@ fn quotas<'g>(grants: impl IntoIterator<Item = &'g Grants>, limits: &HashMap<&st
         Some((*limit, grant.quota().copied()))
     });
     let mut quotas: Vec<(u32, Option<Quota>)> = placed.collect();
-    // The sort is stable, so the nearest quota stays first.
+    // Sort with a stable algorithm, so that the nearest quota stays first.
     quotas.sort_by_key(|(limit, _)| *limit);
     quotas.dedup_by_key(|(limit, _)| *limit);
     quotas.into()

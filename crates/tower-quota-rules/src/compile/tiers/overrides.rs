@@ -1,4 +1,4 @@
-//! Overrides by key. Equal overrides share memory.
+//! Finds overrides by key. Equal overrides share memory.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
