@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// Runs a future on this thread until it is ready. Stores that need no runtime, such as `MemoryStore`, can use it.
+/// Runs a future on this thread until the future is ready. Use `block_on` for stores that need no
+/// runtime, such as `MemoryStore`.
 ///
 /// ```
 /// assert_eq!(tower_quota_testkit::block_on(async { 6 * 7 }), 42);

@@ -1,4 +1,4 @@
-//! A clock that tests move.
+//! Defines a clock that your tests move.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tower_quota_core::{Clock, Timestamp};
 
-/// A clock that moves only when a test sets it. Clones share the time.
+/// A clock that moves only when your test moves it. Clones share the time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,7 +40,8 @@ impl ManualClock {
 }
 
 impl Default for ManualClock {
-    /// Creates a clock at midnight UTC of a day in November 2025, so all epoch-aligned windows start there.
+    /// Creates a clock at midnight UTC of a day in November 2025, where all epoch-aligned windows
+    /// start.
     fn default() -> Self {
         Self::at(Timestamp::from_micros(1_763_683_200_000_000))
     }

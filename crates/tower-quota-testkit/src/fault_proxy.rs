@@ -79,7 +79,7 @@ impl FaultProxy {
     /// Starts a proxy in front of a port on 127.0.0.1.
     ///
     /// # Panics
-    /// When it cannot listen on any port.
+    /// Panics when it cannot listen on any port.
     #[must_use]
     #[expect(clippy::panic, reason = "documented: without a proxy there is no test")]
     pub fn to(target: u16) -> Self {
@@ -94,7 +94,7 @@ impl FaultProxy {
     /// Starts a proxy on the port of a server that has ended. It refuses connections, and counts them.
     ///
     /// # Panics
-    /// When the port stays taken for 30 s.
+    /// Panics when the port stays taken for 30 s.
     #[must_use]
     #[expect(clippy::panic, reason = "documented: without a proxy there is no test")]
     pub fn in_place_of(port: u16) -> Self {

@@ -1,4 +1,4 @@
-//! The model next to a store. Each step runs in both.
+//! Runs the model next to a store, step by step.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,11 +8,12 @@ use tower_quota_core::{Charge, Decision, Entry, Key, LimitStatus, Operation, Tim
 
 use crate::conformance::capability::Capability;
 
-/// The entries of the keys that were named so far, under a digest.
+/// The entries of the keys so far, by digest.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     entries: BTreeMap<u128, Entry>,
-    /// Entries that counted as missing, being from the future. They stay stored until they are written over.
+    /// Entries from the future, which count as missing. Each stays stored until the store
+    /// overwrites it.
     distrusted: BTreeMap<u128, Entry>,
 }
 
@@ -30,7 +31,8 @@ impl Model {
                 self.distrusted.insert(digest, entry.clone());
             }
         }
-        // Only the entries that a request names take part: the others' instants must not hold its clock.
+        // Pass only the entries of the request, because a later instant of another entry must not
+        // delay the decision.
         let entries = self.entries.iter_mut();
         let (digests, mut entries): (Vec<&u128>, Vec<&mut Entry>) =
             entries.filter(|(digest, _)| named.contains(digest)).unzip();
@@ -55,8 +57,8 @@ impl Model {
 
 #[cfg(feature = "differential")]
 impl Model {
-    /// Returns the entry of a key, empty if it was never named. One that counted as missing counts again when the clock
-    /// has gone on, if the store has not written over it.
+    /// Returns the entry of a key, or an empty entry. An entry from the future reappears once the
+    /// clock has passed it, unless the store has overwritten it.
     pub(crate) fn stored_entry(&mut self, key: &Key<'_>, stored: &[u8]) -> Entry {
         let digest = digest(key);
         let Some(entry) = self.entries.get_mut(&digest) else {
@@ -71,7 +73,8 @@ impl Model {
         entry.clone()
     }
 
-    /// Returns the latest instant up to `now` at which an entry became full. A store may have forgotten it since.
+    /// Returns the latest instant up to `now` at which an entry became full. A store may have
+    /// forgotten the entry since.
     pub(crate) fn last_full_at(&self, now: Timestamp) -> Timestamp {
         let full_at = self.entries.values().map(Entry::full_at);
         full_at
@@ -81,7 +84,7 @@ impl Model {
     }
 }
 
-/// Returns whether an entry is from so far ahead that it counts as missing.
+/// Returns whether an entry is so far in the future that it counts as missing.
 fn is_from_the_future(entry: &Entry, now: Timestamp) -> bool {
     let trusted = Duration::from_micros(TRUSTED_LEAD) + entry.full_at().since(entry.at());
     entry.at() > now + trusted

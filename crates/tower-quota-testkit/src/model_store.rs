@@ -1,4 +1,4 @@
-//! A store of the model, for tests of what is built on stores.
+//! Makes a store of the model, for tests of wrappers and layers.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -9,10 +9,10 @@ use tower_quota_core::{Charge, Clock, Decision, Operation, Store};
 use crate::ManualClock;
 use crate::model::Model;
 
-/// A store that keeps an [`Entry`](tower_quota_core::Entry) for each key, and decides as the model does.
+/// A store that keeps an [`Entry`](tower_quota_core::Entry) for each key, and decides by the model.
 ///
-/// Its refusals carry the [entries](Decision::entries) of their keys. It is slow, and never forgets a key. Clones share
-/// everything.
+/// Refusals carry the [entries](Decision::entries) of their keys. The store is slow, and never
+/// forgets a key. Clones share the entries.
 #[derive(Clone, Debug)]
 pub struct ModelStore {
     clock: ManualClock,

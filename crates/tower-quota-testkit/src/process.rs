@@ -126,7 +126,7 @@ pub(crate) fn free_port() -> io::Result<u16> {
 /// Starts something in up to five attempts, because another process may take a free port first.
 ///
 /// # Panics
-/// When all attempts fail.
+/// Panics when all attempts fail.
 #[expect(
     clippy::panic,
     reason = "documented: a test that needs Redis must not pass without it"

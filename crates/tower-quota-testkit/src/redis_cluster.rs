@@ -292,7 +292,7 @@ impl SlotMove<'_> {
     /// Returns some of the keys that the old owner still has. They must be text without spaces.
     ///
     /// # Errors
-    /// When the old owner does not answer, or with an error.
+    /// Returns an error when the old owner does not answer, or with an error.
     pub fn keys_left(&self, most: usize) -> io::Result<Vec<String>> {
         let Self { slot, from, .. } = self;
         let command = format!("CLUSTER GETKEYSINSLOT {slot} {most}");
@@ -305,7 +305,8 @@ impl SlotMove<'_> {
     /// Moves these keys.
     ///
     /// # Errors
-    /// When a node does not answer, or with an error, as when the new owner has such a key (`BUSYKEY`).
+    /// Returns an error when a node does not answer, or with an error, as when the new owner has
+    /// such a key (`BUSYKEY`).
     pub fn carry(&self, keys: &[String]) -> io::Result<()> {
         let (nodes, keys) = (&self.cluster.nodes, keys.join(" "));
         let port = nodes[self.to].port();

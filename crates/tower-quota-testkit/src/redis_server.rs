@@ -66,7 +66,7 @@ impl RedisServer {
     /// Restarts the server, empty, with the same port and options.
     ///
     /// # Panics
-    /// When it does not start.
+    /// Panics when it does not start.
     #[expect(
         clippy::panic,
         reason = "documented: without a server there is no test"
@@ -82,7 +82,7 @@ impl RedisServer {
     /// Connections stay open and the kernel accepts new ones, but none gets a reply.
     ///
     /// # Panics
-    /// When the signal cannot be sent.
+    /// Panics when the signal cannot be sent.
     #[expect(
         clippy::panic,
         reason = "documented: a test that needs the fault must not pass without it"
@@ -96,7 +96,7 @@ impl RedisServer {
     /// Resumes a paused process (`SIGCONT`). It executes the commands that were sent meanwhile.
     ///
     /// # Panics
-    /// When the signal cannot be sent.
+    /// Panics when the signal cannot be sent.
     #[expect(
         clippy::panic,
         reason = "documented: a test that needs the server must not pass without it"
@@ -125,7 +125,7 @@ impl RedisServer {
     /// Bytes that are not UTF-8 become U+FFFD.
     ///
     /// # Errors
-    /// When the server does not answer within a second.
+    /// Returns an error when the server does not answer within a second.
     pub fn command(&self, line: &str) -> io::Result<String> {
         let mut reply = resp::inline(self.port, &format!("{line}\r\nQUIT\r\n"), false)?;
         if reply.ends_with(QUIT_REPLY) {

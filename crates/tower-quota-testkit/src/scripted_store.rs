@@ -1,4 +1,4 @@
-//! A store that follows a script and records what it is asked.
+//! Makes a store that answers by a script, and records the operations.
 
 mod answer;
 
@@ -13,10 +13,11 @@ use self::answer::Hold;
 pub use self::answer::{ScriptedAnswer, ScriptedError};
 use crate::{ManualClock, ModelStore};
 
-/// A test double of a store: it answers from a script and records the operations it gets.
+/// A test double of a store, which answers by your script and records the operations.
 ///
-/// Each operation takes the next answer of the script. After the script it takes the default answer, which decides in
-/// memory, on a clock that the test moves. Clones share everything.
+/// Each operation takes the next answer of the script. After the script, operations take the
+/// default answer, which decides in memory on a [`ManualClock`]. Clones share the script and the
+/// records.
 ///
 /// ```
 /// use tower_quota_core::{Charge, Key, Operation, Quota, Store};
@@ -42,17 +43,17 @@ pub struct ScriptedStore {
     state: Arc<Mutex<ScriptState>>,
 }
 
-/// An operation that a [`ScriptedStore`] got.
+/// An operation that a [`ScriptedStore`] has recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordedOperation {
     /// The operation.
     pub operation: Operation,
-    /// Its charges, in order.
+    /// The charges, in order.
     pub charges: Vec<RecordedCharge>,
 }
 
-/// A charge that a [`ScriptedStore`] got.
+/// A charge that a [`ScriptedStore`] has recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordedCharge {
@@ -94,19 +95,20 @@ impl ScriptedStore {
         self.lock().script.push_back(answer);
     }
 
-    /// Sets the answer to all operations after the script, until it is set again.
+    /// Sets the answer to all operations after the script.
     pub fn set_default(&self, answer: ScriptedAnswer) {
         self.lock().default = answer;
     }
 
-    /// Releases the answers that are held now. Later ones are held again.
+    /// Releases the answers that are held now. The store holds later answers again.
     pub fn release(&self) {
-        // Wakers may call the store, so they are called without the lock.
+        // Unlock before waking, because wakers may call the store.
         let held = mem::take(&mut self.lock().held);
         held.iter().for_each(|hold| hold.release());
     }
 
-    /// Returns how many operations wait for [`release`](Self::release). Dropped futures do not count.
+    /// Returns the number of operations that wait for [`release`](Self::release). Dropped futures
+    /// do not count.
     #[must_use]
     pub fn held(&self) -> usize {
         self.lock()
@@ -122,7 +124,8 @@ impl ScriptedStore {
         self.lock().operations.clone()
     }
 
-    /// Returns the store in memory behind this one. Operations on it are neither scripted nor recorded.
+    /// Returns the store in memory behind this store. The script and the records ignore operations
+    /// on the store in memory.
     #[must_use]
     pub fn memory(&self) -> &ModelStore {
         &self.memory
@@ -162,7 +165,7 @@ impl Store for ScriptedStore {
             .unwrap_or_else(|| state.default.clone());
         let hold = answer.is_held().then(Arc::<Hold>::default);
         state.held.extend(hold.clone());
-        // The memory store is called under the lock, so its operations are in the recorded order.
+        // Call the memory store under the lock, so that its operations are in the recorded order.
         let result = answer.result(operation, self.clock.now(), || {
             self.memory.apply(operation, charges)
         });
@@ -172,7 +175,7 @@ impl Store for ScriptedStore {
         })
     }
 
-    /// Returns `false`: refusals must not be remembered by another clock than the one that the test moves.
+    /// Returns `false`, because a cache would remember refusals by another clock than the test's.
     fn is_shared(&self) -> bool {
         false
     }

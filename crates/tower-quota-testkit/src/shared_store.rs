@@ -1,8 +1,9 @@
-//! A store in this process that stands for one that other processes share.
+//! Makes a store in this process look like a store that other processes share.
 
 use tower_quota_core::{Charge, Operation, Store};
 
-/// A store wrapper that answers as a shared store does: never at once, and its refusals may be remembered.
+/// A wrapper that makes a store look shared. The store never answers at once, and a cache may
+/// remember refusals.
 ///
 /// A cache remembers the refusals of a store that sends its entries, such as [`ModelStore`](crate::ModelStore).
 ///

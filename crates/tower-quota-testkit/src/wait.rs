@@ -9,7 +9,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Waits until a condition holds, and checks it every 20 ms.
 ///
 /// # Panics
-/// When it does not hold after 30 s: a test that depends on it must not continue.
+/// Panics when it does not hold after 30 s: a test that depends on it must not continue.
 #[expect(
     clippy::panic,
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! Costs that are the most to be taken.
+//! Tests partial grants, where the cost is a maximum.
 
 use std::time::Duration;
 

@@ -1,26 +1,27 @@
-//! Capabilities that a store may lack.
+//! Lists the capabilities that a store may lack.
 
 use tower_quota_core::Algorithm;
 
-/// A feature that a custom store may not support. Cases that need it are skipped, and say so.
+/// A feature that your store may not support. The suite skips the cases that need the feature, and
+/// prints their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Capability {
-    /// Charges of several keys decided in one step.
+    /// Decisions about charges of several keys in one step.
     SeveralKeys,
-    /// Requests that wait for their turn: leaky buckets, and `max_wait`.
+    /// Requests that wait for their turn, by leaky buckets and `max_wait`.
     Waiting,
     /// Sliding window logs.
     SlidingLogs,
-    /// Refused requests that are charged.
+    /// Charges of refused requests.
     CountedRefusals,
-    /// Limits that are evaluated and not enforced.
+    /// Limits that are evaluated but never enforced.
     Shadows,
-    /// Penalties for clients who keep asking.
+    /// Penalties for clients that keep sending.
     Penalties,
-    /// Charges that take as much as is left.
+    /// Charges that take the remaining units, up to the cost.
     PartialGrants,
-    /// Concurrency limits, whose units are held until they are released or expire.
+    /// Concurrency limits, which hold units until a release or an expiry.
     Holds,
     /// Charges that are reported or forced, and debts in statuses.
     ChargeModes,

@@ -1,4 +1,4 @@
-//! Quotas that change while counters live.
+//! Tests quotas that change while counters exist.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(super) async fn raised_capacity_keeps_remaining_units(
     trial: &mut Trial,
     ten: &Sample,
 ) -> Verdict {
-    // Of another period, so that no window is the same.
+    // Use another period, so that no window is the same.
     let twenty = Quota::new(20, Duration::from_secs(20));
     trial.step("7 of 10 are taken");
     trial.check(&[ten.in_turn(7)]).await?;
@@ -71,7 +71,7 @@ pub(super) async fn alternating_versions_create_no_units(trial: &mut Trial) -> V
                 admitted += u32::from(decision.is_allowed());
             }
             trial.step(format!("a {one} and a {other}, in turn, at one instant"));
-            // A queue admits at once only what need not wait.
+            // A queue may admit fewer at once, because other requests would wait.
             expect("at most ten are admitted", admitted <= 10, true)?;
         }
     }

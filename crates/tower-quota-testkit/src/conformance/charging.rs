@@ -1,4 +1,4 @@
-//! Charges that are not asked for: debts, resets, and the price of a refusal.
+//! Tests charges outside of checks, which are debts, resets and counted refusals.
 
 use std::time::Duration;
 

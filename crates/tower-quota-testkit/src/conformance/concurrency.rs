@@ -1,4 +1,4 @@
-//! Many requests at once.
+//! Tests many requests at once.
 
 use futures_util::future::join_all;
 use tower_quota_core::{Charge, Quota, Store};
@@ -10,7 +10,7 @@ use super::trial::Trial;
 
 const AT_ONCE: usize = 40;
 
-/// Starts all requests before any is awaited, and counts the admitted ones.
+/// Starts all requests before awaiting any, and counts the admitted requests.
 async fn admitted(trial: &Trial, charges: &[Charge<'_>]) -> Result<usize, String> {
     let decided = (0..AT_ONCE).map(|_| trial.store().check(charges));
     let mut count = 0;

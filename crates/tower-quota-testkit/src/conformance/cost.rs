@@ -1,4 +1,5 @@
-//! Requests that cost nothing, too much, or more than is left.
+//! Tests requests that are free, cost more than the capacity, or cost more than the remaining
+//! units.
 
 use tower_quota_core::Outcome;
 

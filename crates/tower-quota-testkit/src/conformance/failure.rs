@@ -1,11 +1,11 @@
-//! Failures: where a store differs from the model, or from what a case states.
+//! Reports where a store differs from the model, or from the expectation of a case.
 
 use std::fmt;
 
-/// The result of a case, or the reason why it fails at the present step.
+/// The result of a case, or the reason why the present step fails.
 pub(super) type Verdict = Result<(), String>;
 
-/// A failed case or trace: the step, what was expected there, and what was found.
+/// A failed case or trace, with the step, the expected result and the result found.
 pub struct Failure {
     step: String,
     reason: String,
@@ -20,7 +20,7 @@ impl Failure {
     }
 }
 
-/// Fails the step unless what was found is what was expected.
+/// Fails the step unless the result found is the expected result.
 pub(super) fn expect<T: PartialEq + fmt::Debug>(what: &str, found: T, expected: T) -> Verdict {
     if found == expected {
         Ok(())
@@ -35,7 +35,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Shows the same as `Display`, so that `unwrap` in a test says it all.
+/// Shows the same text as `Display`, so that `unwrap` in a test prints the whole failure.
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,4 +1,4 @@
-//! Concurrency limits: units are held until they are released or expire.
+//! Tests concurrency limits, which hold units until a release or an expiry.
 
 use std::time::Duration;
 
@@ -133,7 +133,7 @@ async fn release(
     trial.apply(operation, charges).await
 }
 
-/// Returns the units that are still held.
+/// Renews a hold. Returns the units still held.
 async fn renew(
     trial: &mut Trial,
     charges: &[Charge<'_>],

@@ -1,4 +1,4 @@
-//! Several limits are one decision.
+//! Tests several limits in one decision.
 
 use std::time::Duration;
 
@@ -152,7 +152,8 @@ pub(super) async fn keys_are_counted_separately(trial: &mut Trial) -> Verdict {
     Ok(())
 }
 
-/// Every store decides [`Charge::MOST`] charges. A store that fails for more must not have charged any.
+/// Tests that a store decides [`Charge::MOST`] charges. A store that fails for more must not charge
+/// any.
 pub(super) async fn most_charges_are_decided_together(trial: &mut Trial) -> Verdict {
     let (ann, bob) = (key("ann"), key("bob"));
     let names: Vec<Name> = (0..=Charge::MOST)

@@ -1,12 +1,15 @@
-//! The requirements of every store, as one test for each case.
+//! Tests the requirements of every store, with a test for each case.
 //!
 //! 1. [`conformance_tests!`](crate::conformance_tests) makes a `#[test]` of each case, for your store.
-//! 2. A case takes its steps on a store of its own, on a clock that is moved by hand. The model
-//!    ([`tower_quota_core::decide`]) takes them too, and every field of the two decisions must be equal.
-//! 3. A case also asserts the results it is about, so that a mistake in the model is found too.
-//! 4. A case that needs a [`Capability`] which the store lacks by declaration is skipped, and prints so.
+//! 2. A case takes its steps on a store of its own, on a [`ManualClock`](crate::ManualClock). The
+//!    model ([`tower_quota_core::decide`]) takes the same steps, and every field of the two
+//!    decisions must be equal.
+//! 3. A case also asserts its own results, which finds mistakes in the model.
+//! 4. If you declare that your store lacks a [`Capability`], the suite skips the cases that need
+//!    it, and prints their names.
 //!
-//! Nothing sleeps and nothing is flushed: a case gets a prefix that was never used, and cases may run side by side.
+//! Cases never sleep or flush a database. Each case gets an unused prefix, so cases may run at the
+//! same time.
 //!
 //! ```
 //! use tower_quota_core::MemoryStore;
@@ -20,7 +23,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! A store that needs a runtime passes a function that runs its futures, and may list what it lacks:
+//! If your store needs a runtime, pass a function that runs futures. You may also list the missing
+//! capabilities:
 //!
 //! ```
 //! # use tower_quota_core::MemoryStore;
@@ -66,10 +70,10 @@ use crate::clock::ManualClock;
 
 /// Runs one case. [`conformance_tests!`](crate::conformance_tests) makes a test of each.
 ///
-/// `factory` makes a store that takes its time from the clock and shares its counters with no other prefix.
+/// `factory` makes a store on this clock, with counters that no other prefix shares.
 ///
 /// # Errors
-/// [`Failure`] names the step, what was expected there, and what was found.
+/// Returns a [`Failure`] with the step, the expected result and the result found.
 pub async fn run<S, F>(
     case: &'static str,
     lacks: &'static [Capability],
@@ -83,7 +87,8 @@ where
         println!("skipped: {case} needs {need:?}, which the store lacks");
         return Ok(());
     }
-    // Drawn from the system's randomness: two runs against one server must not meet.
+    // Draw a prefix from the system's randomness, because two runs against one server must not
+    // share keys.
     let run = RandomState::new().build_hasher().finish();
     let clock = ManualClock::default();
     let store = factory(clock.clone(), format!("conformance-{run:016x}")).await;
@@ -92,8 +97,8 @@ where
     trial.conclude(verdict)
 }
 
-/// Defines the cases once: the list of names, the call of each, and the macro that makes tests of them. A case runs
-/// `once`, or with `each` sample.
+/// Defines the list of names, the calls of the cases, and the macro that makes tests of the cases.
+/// A case runs `once`, or with `each` sample.
 macro_rules! cases {
     ($d:tt $($module:ident $kind:ident $([$need:ident])?: $($case:ident),+;)+) => {
         /// The names of the cases.
@@ -113,11 +118,12 @@ macro_rules! cases {
             }
         }
 
-        /// Makes a `#[test]` of each conformance case, for one store.
+        /// Makes a `#[test]` of each conformance case for your store.
         ///
-        /// Takes an `async fn(ManualClock, String) -> impl Store`; `block_on`, a function that runs a future to its end
-        /// (default: [`block_on`](crate::block_on)); and what the store `lacks`, a slice of
-        /// [`Capability`](crate::conformance::Capability) (default: nothing).
+        /// Pass an `async fn(ManualClock, String) -> impl Store`. You may add `block_on`, a
+        /// function that runs a future to its end, which defaults to [`block_on`](crate::block_on).
+        /// You may also add `lacks`, a slice of [`Capability`](crate::conformance::Capability),
+        /// which defaults to an empty slice.
         #[macro_export]
         macro_rules! conformance_tests {
             ($d factory:expr $d(, lacks = $d lacks:expr)?) => {

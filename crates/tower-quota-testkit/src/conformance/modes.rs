@@ -1,4 +1,4 @@
-//! Modes of charges: reported, reported until debt, and forced.
+//! Tests the modes of charges, which are reported, reported until debt, and forced.
 
 use tower_quota_core::{Charge, ChargeMode, Decision, Operation, Quota};
 
@@ -84,7 +84,7 @@ pub(super) async fn reset_clears_a_debt(trial: &mut Trial, ten: &Sample) -> Verd
     expect_remaining(&reset, &[10])
 }
 
-/// Takes units, whether they fit or not.
+/// Takes units, even if they do not fit.
 async fn take(trial: &mut Trial, ten: &Sample, units: u64) -> Result<Decision, String> {
     let charge = ten.in_turn(units).in_mode(ChargeMode::Forced);
     trial.check(&[charge]).await

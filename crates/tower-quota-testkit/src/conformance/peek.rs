@@ -1,4 +1,4 @@
-//! Peeks: what a request would get.
+//! Tests peeks, which report the decision for a request.
 
 use tower_quota_core::{Operation, Outcome};
 
@@ -14,7 +14,7 @@ pub(super) async fn peek_reports_what_a_request_gets(trial: &mut Trial, ten: &Sa
         for cost in [0, 1, 4, 11] {
             trial.step(format!("a peek of {cost} where {left} are left"));
             let peek = trial.apply(Operation::Peek, &[ten.at_once(cost)]).await?;
-            // A cost of 0 asks for one unit.
+            // A peek with a cost of 0 reports a request of one unit.
             let wanted = cost.max(1);
             let is_never = matches!(peek.outcome(), Outcome::Never);
             expect("never", is_never, wanted > 10)?;

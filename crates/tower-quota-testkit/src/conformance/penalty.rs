@@ -1,4 +1,4 @@
-//! Penalties.
+//! Tests penalties.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::failure::expect;
 use super::samples::{Sample, at_once, expect_allowed, expect_remaining, key, only, retry_after};
 use super::trial::{MICROSECOND, Trial};
 
-/// Three refusals are free, each further one costs 20 s, up to 100 s.
+/// A penalty with three free refusals. Each further refusal blocks for 20 s longer, up to 100 s.
 const PENALTY: Penalty = Penalty::after(3)
     .step(Duration::from_secs(20))
     .most(Duration::from_secs(119));

@@ -1,4 +1,4 @@
-//! The promises of a decision hold to the microsecond.
+//! Tests that the promises of a decision hold to the microsecond.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ async fn spend(trial: &mut Trial, ten: &Sample) -> Verdict {
     for (after, cost) in [(0, 4), (4_000, 6), (5_500, 10)] {
         trial.set(start + Duration::from_millis(after));
         trial.step(format!("{cost} units after {after} ms"));
-        // A bucket has regained units before the last step; these are taken too.
+        // Take the units that a bucket has regained before the last step too.
         let peek = trial.check(&[ten.at_once(0)]).await?;
         let cost = cost.min(only(&peek)?.remaining());
         trial.admits(&[ten.in_turn(cost)]).await?;

@@ -1,4 +1,4 @@
-//! Refunds.
+//! Tests refunds.
 
 use std::time::Duration;
 
@@ -51,8 +51,9 @@ pub(super) async fn refund_goes_to_its_own_window(trial: &mut Trial) -> Verdict 
         ten.sliding_window(),
         ten.sliding_log(),
     ];
-    // Seconds between a charge of 8 and one of 4. The refund of the 8 comes with the 4: within the window of the 8, in
-    // the one after it (where a sliding window still weighs them by half), and beyond. Only the 4 may be left of it.
+    // These are the seconds between a charge of 8 units and a charge of 4 units with the refund of
+    // the 8. The refund comes in the same window, in the next window (where a sliding window still
+    // counts half of the 8), and later. Afterwards only the 4 units may be used.
     for seconds in [20, 90, 150] {
         for quota in quotas {
             let case = format!("{quota:?}, {seconds} s later");
@@ -66,7 +67,7 @@ pub(super) async fn refund_goes_to_its_own_window(trial: &mut Trial) -> Verdict 
             trial.apply(Operation::Charge, &four).await?;
             trial.step(format!("{case}: the 8 are refunded"));
             expect_remaining(&trial.refund(&mut decision, &eight).await?, &[6])?;
-            // On to the start of a minute.
+            // Advance to the start of a minute.
             trial.advance(Duration::from_secs(600 - seconds));
         }
     }

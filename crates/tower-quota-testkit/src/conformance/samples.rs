@@ -1,4 +1,4 @@
-//! The quotas and keys that the cases use.
+//! Provides the quotas and keys of the cases.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use tower_quota_core::{Charge, Decision, Key, LimitStatus, Name, Outcome, Quota}
 
 use super::failure::{Verdict, expect};
 
-/// Ten units in ten seconds, by every algorithm and by fixed windows with each offset. The name is the
-/// key's, so samples share no counter.
+/// Quotas of ten units in ten seconds, by every algorithm and by fixed windows with each offset.
+/// Each has a name of its own as the key, so samples share no counter.
 pub(super) const TEN_IN_TEN: &[(&str, Quota)] = {
     const TEN: Quota = Quota::new(10, Duration::from_secs(10));
     &[
@@ -29,7 +29,7 @@ pub(super) const TEN_IN_TEN: &[(&str, Quota)] = {
     ]
 };
 
-/// Ten units in ten seconds by one algorithm, and a key that no other sample has.
+/// A quota of ten units in ten seconds by one algorithm, with a key that no other sample has.
 pub(super) struct Sample {
     pub(super) name: String,
     pub(super) quota: Quota,
@@ -67,7 +67,7 @@ pub(super) fn key(name: &str) -> Key<'static> {
     Key::owned(CLIENT, name)
 }
 
-/// Returns a charge that never waits, so that a leaky bucket refuses where the others do.
+/// Returns a charge that never waits, so that a leaky bucket refuses when the other algorithms do.
 pub(super) fn at_once<'a>(
     limit: &'static str,
     quota: &'a Quota,
@@ -79,7 +79,7 @@ pub(super) fn at_once<'a>(
         .max_wait(Duration::ZERO)
 }
 
-/// Returns a charge that accepts any wait; only a leaky bucket makes it wait.
+/// Returns a charge that accepts any wait. Only a leaky bucket delays the charge.
 pub(super) fn in_turn<'a>(
     limit: &'static str,
     quota: &'a Quota,
@@ -100,7 +100,7 @@ pub(super) fn only(decision: &Decision) -> Result<&LimitStatus, String> {
     }
 }
 
-/// Returns the wait after which a refused request is promised to be admitted.
+/// Returns the wait after which the store promises to admit a refused request.
 pub(super) fn retry_after(decision: &Decision) -> Result<Duration, String> {
     match decision.outcome() {
         Outcome::Refuse(retry) => Ok(retry),
@@ -117,7 +117,7 @@ pub(super) fn expect_remaining(decision: &Decision, expected: &[u64]) -> Verdict
     expect("remaining", found.as_slice(), expected)
 }
 
-/// Fails the step unless the limit of this name binds.
+/// Fails the step unless the limit of this name is the tightest.
 pub(super) fn expect_binding(decision: &Decision, name: &'static str) -> Verdict {
     let binding = decision.tightest().map(|status| status.name);
     expect("binding", binding, Some(Name::new(name)))

@@ -1,4 +1,4 @@
-//! Limits that are reported and not enforced.
+//! Tests shadow limits, which are reported but never enforced.
 
 use std::time::Duration;
 

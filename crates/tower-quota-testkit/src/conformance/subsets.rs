@@ -1,4 +1,4 @@
-//! Limits that are asked in parts, and in any order.
+//! Tests requests with some of a key's limits, in any order.
 
 use std::time::Duration;
 

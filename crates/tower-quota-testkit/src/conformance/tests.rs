@@ -1,11 +1,11 @@
-//! The cases find faults: stores with one mistake each, and the cases that must fail on them.
+//! Tests that the cases find mistakes, with stores that have one mistake each.
 
 use tower_quota_core::{Charge, MemoryStore, Operation, Store};
 
 use crate::conformance::Capability;
 use crate::{ManualClock, block_on, conformance};
 
-/// The memory store with one mistake.
+/// A memory store with one mistake.
 struct Faulty {
     sound: MemoryStore,
     clock: ManualClock,

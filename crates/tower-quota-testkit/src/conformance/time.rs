@@ -1,4 +1,4 @@
-//! Time.
+//! Tests clocks and windows.
 
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ pub(super) async fn earlier_window_is_still_read(trial: &mut Trial) -> Verdict {
 }
 
 pub(super) async fn windows_are_aligned(trial: &mut Trial) -> Verdict {
-    // The clock starts at midnight UTC; each request comes at half past one.
+    // The clock starts at midnight UTC, and each request comes at half past one.
     const HOUR: Duration = Duration::from_secs(3_600);
     let day = Quota::per_day(10).fixed_window();
     trial.advance(HOUR + HOUR / 2);

@@ -1,4 +1,4 @@
-//! The store, the clock and the model of one case.
+//! Runs the steps of a case on the store and the model.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use super::samples::{Sample, TEN_IN_TEN, expect_allowed, expect_remaining};
 use crate::clock::ManualClock;
 use crate::model::{Model, is_same};
 
-/// A store under test. The model takes every step too, and both must answer the same.
+/// A store under test, with the model. Both take every step, and must give the same answers.
 pub(super) struct Trial {
     store: BoxStore,
     clock: ManualClock,
     model: Model,
     lacks: &'static [Capability],
-    /// The name of the sample that the case runs with, and `: `.
+    /// The name of the sample of the case, followed by `: `.
     subject: String,
     step: String,
 }
@@ -71,7 +71,7 @@ impl Trial {
         self.subject = format!("{sample}: ");
     }
 
-    /// Names the step that begins. A failure reports it.
+    /// Names the step that begins, for the report of a failure.
     pub(super) fn step(&mut self, name: impl fmt::Display) {
         self.step = format!("{}{name}", self.subject);
     }
@@ -144,5 +144,5 @@ impl Trial {
     }
 }
 
-/// The shortest span that stores tell apart.
+/// The shortest time that stores distinguish.
 pub(super) const MICROSECOND: Duration = Duration::from_micros(1);

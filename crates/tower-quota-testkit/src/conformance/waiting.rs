@@ -1,4 +1,4 @@
-//! Requests that wait instead of being refused.
+//! Tests requests that wait instead of being refused.
 
 use std::time::Duration;
 

@@ -1,10 +1,13 @@
-//! The random differential test: a store and the model take the same traces, and must decide the same.
+//! The random differential test runs the same traces on your store and on the model, and compares
+//! the decisions.
 //!
-//! 1. [`Differential`] draws traces of requests: all operations, refunds of earlier decisions, parts of a policy,
-//!    changed quotas, penalties, pauses that end a microsecond around a promised instant, clocks that go back.
+//! 1. [`Differential`] draws traces of requests. A trace has all operations, refunds of earlier
+//!    decisions, parts of a policy, changed quotas, penalties, pauses that end a microsecond around
+//!    a promised instant, and clocks that go back.
 //! 2. Each trace runs on a store of its own with a [`ManualClock`](crate::ManualClock), step by step, and in
 //!    [`tower_quota_core::decide`]. Every field of every decision must be equal.
-//! 3. A trace on which they differ is shrunk to a small one and printed. Its seed is kept in a file if you name one.
+//! 3. If the decisions differ, the test shrinks the trace and prints the small one. The test keeps
+//!    the seed in a file if you name a file.
 //!
 //! ```
 //! use tower_quota_core::MemoryStore;
@@ -17,7 +20,7 @@
 //! });
 //! ```
 //!
-//! Customised, for a store that lacks a capability, and whose stored bytes are compared with those of
+//! Customised for a store that lacks a capability, with a comparison of the stored bytes with
 //! [`Entry::encode`](tower_quota_core::Entry::encode):
 //!
 //! ```no_run
@@ -41,10 +44,11 @@
 //!
 //! # Caveats
 //!
-//! * A trace names up to three keys. The store must have room for these and start empty.
-//! * The store may forget an entry that is full again. The clock never goes back to where such an entry was not full,
-//!   unless [`Differential::forgets_nothing`] says that it may.
-//! * Without [`Differential::cases`], `PROPTEST_CASES=20000` in the environment runs longer.
+//! * A trace has up to three keys. Your store must have room for three keys, and start empty.
+//! * Your store may forget an entry that is full again. The clock then never goes back to an
+//!   instant at which the entry was not full, unless you call [`Differential::forgets_nothing`].
+//! * Set `PROPTEST_CASES=20000` in the environment to run longer, unless you call
+//!   [`Differential::cases`].
 
 mod plan;
 mod strategy;
@@ -72,7 +76,7 @@ pub struct Differential {
 }
 
 impl Differential {
-    /// Creates a test of 256 traces, or as many as `PROPTEST_CASES` says.
+    /// Creates a test of 256 traces, or of the number in `PROPTEST_CASES`.
     #[must_use]
     pub fn new() -> Self {
         let contents = Contents {
@@ -89,21 +93,22 @@ impl Differential {
         }
     }
 
-    /// Sets the number of traces, whatever `PROPTEST_CASES` says.
+    /// Sets the number of traces, instead of `PROPTEST_CASES`.
     #[must_use]
     pub const fn cases(mut self, cases: u32) -> Self {
         self.cases = cases;
         self
     }
 
-    /// Leaves out what needs a capability that the store lacks.
+    /// Leaves out steps that need a missing capability.
     #[must_use]
     pub const fn lacks(mut self, lacks: &'static [Capability]) -> Self {
         self.contents.lacks = lacks;
         self
     }
 
-    /// Draws plain and refundable charges only, mostly of token buckets: stores often decide these in a faster way.
+    /// Draws plain and refundable charges only, mostly of token buckets, for which stores often
+    /// have a fast path.
     #[must_use]
     pub const fn plain(mut self) -> Self {
         self.contents.is_plain = true;
@@ -112,34 +117,38 @@ impl Differential {
 
     /// Expects that the store keeps entries that are full again.
     ///
-    /// For stores in which nothing expires during a trace. The clock then goes back further, also to where an entry is
-    /// so far in the future that it counts as missing. Stored bytes must always be equal.
+    /// Call this method if entries never expire in your store during a trace. The clock then goes
+    /// back further, even to an instant at which an entry is so far in the future that it counts as
+    /// missing. Stored bytes must always be equal.
     #[must_use]
     pub const fn forgets_nothing(mut self) -> Self {
         self.forgets_nothing = true;
         self
     }
 
-    /// Sends several requests before the first is awaited. The store must decide them in the order of the calls.
+    /// Sends several requests before awaiting the first. Your store must decide them in the order
+    /// of the calls.
     #[must_use]
     pub const fn bursts(mut self) -> Self {
         self.with_bursts = true;
         self
     }
 
-    /// Keeps the seeds of failed traces in a file, to try them first. Commit that file.
+    /// Keeps the seeds of failed traces in a file, and tries these seeds first. Commit the file.
     ///
-    /// A relative path starts at the working directory: in `cargo test`, the folder of the package.
+    /// A relative path starts at the working directory, which is the folder of the package in
+    /// `cargo test`.
     #[must_use]
     pub const fn regressions(mut self, path: &'static str) -> Self {
         self.regressions = Some(path);
         self
     }
 
-    /// Runs a function on each trace. It makes an empty store and returns the result of [`RandomTrace::compare`].
+    /// Runs your function on each trace. The function makes an empty store, and returns the result
+    /// of [`RandomTrace::compare`].
     ///
     /// # Panics
-    /// When a trace fails. The message shows the smallest trace found that fails.
+    /// Panics when a trace fails. The message shows the smallest trace found that fails.
     #[expect(clippy::panic, reason = "documented: it is a test")]
     pub fn run(&self, test: impl Fn(&RandomTrace<'_>) -> Result<(), Failure>) {
         let persistence = self
@@ -150,7 +159,8 @@ impl Differential {
             failure_persistence: persistence,
             ..Config::default()
         });
-        // Drawn from the system's randomness: two runs against one server must not meet.
+        // Draw a prefix from the system's randomness, because two runs against one server must not
+        // share keys.
         let run = RandomState::new().build_hasher().finish();
         let traces = Cell::new(0_u64);
         let result = runner.run(&self.contents.plan(), |plan| {

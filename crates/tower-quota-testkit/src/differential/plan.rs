@@ -1,4 +1,4 @@
-//! Plans: the random policies and traces of the differential test, as data that shrinks.
+//! Defines plans, which are the random policies and traces as data that shrinks.
 
 use std::time::Duration;
 
@@ -8,19 +8,20 @@ use tower_quota_core::{
     Timestamp,
 };
 
-/// The names of the limits: more than most policies have.
+/// The names of the limits, which are more than most policies have.
 pub(super) const LIMITS: [&str; 6] = ["burst", "minute", "login", "day", "queue", "log"];
-/// The number of keys, the last of which is that of all requests together.
+/// The number of keys. The last key is the key of all requests together.
 pub(super) const KEYS: usize = 3;
-/// The last instant of a plan, in microseconds since the epoch: the year 2112, up to which stores count exactly.
+/// The last instant of a plan, in microseconds since the epoch. The instant is in the year 2112, up
+/// to which stores count exactly.
 const LAST: u64 = 1 << 52;
 
 /// A random trace, and the quotas and penalties that it uses.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// Microseconds since the epoch.
+    /// The first instant in microseconds since the epoch.
     pub(super) start: u64,
-    /// The first of them are the limits' own; the others are what a limit may change to.
+    /// The limits' own quotas come first, followed by the quotas to which limits may change.
     pub(super) quotas: Vec<Quota>,
     pub(super) penalties: Vec<Penalty>,
     pub(super) steps: Vec<Step>,
@@ -30,7 +31,7 @@ pub(super) struct Plan {
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) pause: Pause,
-    /// Says whether it is sent together with the step before, without a pause.
+    /// Whether the request is sent together with the step before, without a pause.
     pub(super) joins_last: bool,
     pub(super) action: Action,
     pub(super) charges: Vec<ChargePlan>,
@@ -41,13 +42,14 @@ pub(super) struct Step {
 pub(super) enum Pause {
     Micros(u64),
     Back(u64),
-    /// Thousandths of the first charge's window, and some microseconds.
+    /// The pause is thousandths of the first charge's window, and some microseconds.
     Horizon(u64, i64),
-    /// Until the wait of the last decision is over, and some microseconds.
+    /// The pause lasts until the wait of the last decision is over, and some microseconds.
     Wait(i64),
-    /// Until the first limit of the last decision is full, and some microseconds.
+    /// The pause lasts until the first limit of the last decision is full, and some microseconds.
     Full(i64),
-    /// Back to where the last decision's instant is too far ahead to be trusted, and some microseconds.
+    /// The clock goes back to an instant at which the last decision is too far ahead to be trusted,
+    /// and some microseconds.
     Distrust(i64),
 }
 
@@ -56,18 +58,18 @@ pub(super) enum Pause {
 pub(super) enum Action {
     Check,
     Charge,
-    /// A refund of the decision this many decisions ago.
+    /// The step refunds the decision this many decisions ago.
     Refund(usize),
-    /// A renewal of the holds of the decision this many decisions ago.
+    /// The step renews the holds of the decision this many decisions ago.
     Renew(usize),
-    /// A refund of an instant long ago or in the future.
+    /// The step refunds an instant long ago or in the future.
     RefundAt(u64),
     Reset,
     Refuse,
     Peek,
 }
 
-/// A charge: positions in the plan's lists, and what the charge asks for.
+/// A charge, with positions in the plan's lists, a cost and options.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChargePlan {
     pub(super) limit: usize,
@@ -87,13 +89,13 @@ pub(super) struct ChargePlan {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cost {
     Units(u64),
-    /// Thousandths of the capacity.
+    /// The cost is thousandths of the capacity.
     Share(u64),
-    /// Units beyond the capacity.
+    /// The cost is this many units above the capacity.
     Above(u64),
 }
 
-/// Returns the keys that the charges name.
+/// Returns the keys of the charges.
 pub(super) fn keys() -> [Key<'static>; KEYS] {
     let client = Name::new("client");
     [

@@ -1,10 +1,13 @@
-//! Strategies: how plans are drawn.
+//! Draws plans:
 //!
-//! 1. A plan has a few policies, and most steps ask one of them again: what is counted adds up, and limits are reached.
-//! 2. Most pauses end at the instant at which the last decision promised a change, or a microsecond earlier or later.
-//! 3. Charges are plain or have options, each of them now and then.
-//! 4. Quotas are everyday ones or reach to the ends of what can be counted. A limit sometimes changes its quota.
-//! 5. A plan ends with a look at every limit of every key.
+//! 1. A plan has a few policies, and most steps use one of them again, so that counts add up and
+//!    reach the limits.
+//! 2. Most pauses end at a promised instant of the last decision, or a microsecond earlier or
+//!    later.
+//! 3. Charges are plain, or have some of the options.
+//! 4. Quotas are common ones, or the largest and smallest that a store can count. A limit sometimes
+//!    changes its quota.
+//! 5. A plan ends with a report of every limit of every key.
 
 use std::time::Duration;
 
@@ -18,21 +21,23 @@ use super::plan::{Action, ChargePlan, Cost, KEYS, LIMITS, Pause, Plan, Step};
 use crate::conformance::Capability;
 
 const QUOTAS: usize = LIMITS.len() + 3;
-/// The number of limits that are token buckets in every second plan: stores often decide these in a faster way.
+/// The number of limits that are token buckets in every second plan, because stores often have a
+/// fast path for token buckets.
 const BUCKETS: usize = 4;
 const PENALTIES: usize = 2;
 const POLICIES: usize = 3;
 /// A day in November 2025, in microseconds since the epoch.
 const NOVEMBER: u64 = 1_763_683_212_345_678;
 const LONGEST_PERIOD: u64 = 366 * 86_400_000_000;
-/// The most units of a log: it has a stamp for each, and longer ones would only be slow.
+/// The maximum number of units of a log. A log has a stamp for each unit, so a longer log would
+/// only be slow.
 const LONGEST_LOG: u64 = 2_000;
 
 /// The contents that plans may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contents {
     pub(super) lacks: &'static [Capability],
-    /// Says that charges have no special options, and most limits are token buckets.
+    /// Whether charges have no special options, and most limits are token buckets.
     pub(super) is_plain: bool,
 }
 
@@ -102,7 +107,7 @@ impl Contents {
                     period * 10
                 };
                 let span = Duration::from_micros(period);
-                // Some numbers cannot be counted together.
+                // Fall back to a common quota, because some numbers cannot be counted together.
                 let quota =
                     Quota::try_new(units.clamp(1, most), span).unwrap_or(Quota::new(1, span));
                 let quota = quota.try_algorithm(algorithm).unwrap_or(quota);
@@ -128,7 +133,7 @@ impl Contents {
             2 => (-1..=1_i64).prop_map(Pause::Full),
             1 => (-1..=1_i64).prop_map(Pause::Distrust),
         ];
-        // Mostly the same limits again: all of them, or a part in any order.
+        // Mostly use a known policy again, with all limits, or with some in any order.
         let limits = select(policies).prop_flat_map(|policy| {
             let all = policy.len();
             prop_oneof![2 => Just(policy.clone()), 1 => subsequence(policy, 1..=all).prop_shuffle()]
@@ -244,8 +249,8 @@ impl Contents {
             })
     }
 
-    /// Drops charges that a request must not have: those of a limit and key that it names already, and those of a
-    /// second key if the store decides one key at a time.
+    /// Drops charges that a request must not have. These are repeated charges of a limit and key,
+    /// and charges of a second key if the store decides one key at a time.
     fn permitted(self, mut charges: Vec<ChargePlan>) -> Vec<ChargePlan> {
         let mut seen = Vec::new();
         let only_key = charges
@@ -261,7 +266,7 @@ impl Contents {
     }
 }
 
-/// Draws limits, each with the key that it counts: limits of one key, of several keys, and any.
+/// Draws limits with their keys, either of one key, or of several keys, or of any.
 fn policy() -> impl Strategy<Value = Vec<(usize, usize)>> {
     let one_key = (
         subsequence((0..BUCKETS).collect::<Vec<usize>>(), 1..=BUCKETS).prop_shuffle(),

@@ -1,4 +1,5 @@
-//! The differential test finds faults: a store of bytes, sound and with planted mistakes.
+//! Tests that the differential test finds mistakes, with a store of bytes that is correct or has a
+//! planted mistake.
 
 use std::collections::BTreeMap;
 use std::future::{Ready, ready};

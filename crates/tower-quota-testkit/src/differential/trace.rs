@@ -1,4 +1,4 @@
-//! One random trace, run on a store and in the model.
+//! Runs a random trace on a store and in the model.
 
 use futures_util::future::join_all;
 use tower_quota_core::{Charge, Clock, Decision, Entry, Key, Operation, Store, Timestamp};
@@ -9,7 +9,7 @@ use crate::clock::ManualClock;
 use crate::conformance::Failure;
 use crate::model::{Model, is_same};
 
-/// A random trace of requests, to be compared on a store of its own.
+/// A random trace of requests. Compare each trace on a store of its own.
 #[derive(Debug)]
 pub struct RandomTrace<'a> {
     plan: &'a Plan,
@@ -40,7 +40,7 @@ impl<'a> RandomTrace<'a> {
         }
     }
 
-    /// Returns the clock that the store must take its time from.
+    /// Returns the clock that your store must use.
     #[must_use]
     pub fn clock(&self) -> ManualClock {
         self.clock.clone()
@@ -52,7 +52,7 @@ impl<'a> RandomTrace<'a> {
         &self.prefix
     }
 
-    /// Runs the trace on an empty store, and compares every field of every decision with the model's.
+    /// Runs the trace on an empty store, and compares every field of every decision with the model.
     ///
     /// # Errors
     /// [`Failure`] names the first step at which they differ.
@@ -60,11 +60,11 @@ impl<'a> RandomTrace<'a> {
         self.run(store, async |_: &Key<'_>| None).await
     }
 
-    /// Compares what the store has stored, too.
+    /// Works like [`compare`](Self::compare), and also compares the stored bytes.
     ///
-    /// `stored` returns the bytes under a key, empty if there are none. They must be those of
-    /// [`Entry::encode`](tower_quota_core::Entry::encode). An entry that is full again may be gone, unless the store
-    /// [forgets nothing](Differential::forgets_nothing).
+    /// `stored` returns the bytes of a key, or an empty vector. The bytes must equal
+    /// [`Entry::encode`](tower_quota_core::Entry::encode). An entry that is full again may be
+    /// missing, unless you call [`Differential::forgets_nothing`].
     ///
     /// # Errors
     /// [`Failure`] names the first step at which they differ.
@@ -118,15 +118,15 @@ impl<S: Store> Comparison<'_, S> {
         let mut now =
             Timestamp::from_micros(plan.instant(step, clock.now().as_micros(), self.past.last()));
         if !settings.forgets_nothing {
-            // The store may have forgotten an entry that was full at the latest instant, so the clock does not go back
-            // to where it was not full.
+            // Do not go back to an instant at which a full entry was not full, because the store
+            // may have forgotten the entry.
             now = now.max(self.model.last_full_at(self.latest));
         }
         self.latest = self.latest.max(now);
         clock.set(now);
     }
 
-    /// Sends the requests of one instant, all before the first is awaited, and compares the decisions.
+    /// Sends the requests of an instant before awaiting the first, and compares the decisions.
     async fn decide(&mut self, burst: &[Step]) -> Result<(), Failure> {
         let RandomTrace {
             plan,
@@ -199,7 +199,7 @@ impl<S: Store> Comparison<'_, S> {
     }
 }
 
-/// Compares what the entries of a refusal say with what the model's entries say.
+/// Compares the statuses by the entries of a refusal with the statuses by the model's entries.
 fn compare_entries(
     found: &Decision,
     entries: &[(usize, Entry)],

@@ -1,4 +1,4 @@
-//! Scripted answers and the future that delivers them.
+//! Defines scripted answers, and the future that delivers them.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -10,7 +10,8 @@ use std::task::{Poll, Waker};
 
 use tower_quota_core::{Decision, LimitStatus, Operation, Timestamp};
 
-/// An answer of a [`ScriptedStore`](crate::ScriptedStore). The default one decides in memory, at once.
+/// An answer of a [`ScriptedStore`](crate::ScriptedStore). The default answer decides in memory, at
+/// once.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptedAnswer {
     content: Content,
@@ -44,7 +45,8 @@ impl ScriptedAnswer {
         Self::default()
     }
 
-    /// Creates an answer with these statuses, also with ones that no quota leads to. No charge is taken.
+    /// Creates an answer with these statuses, even if no quota leads to them. The store takes no
+    /// charge.
     #[must_use]
     pub fn statuses(statuses: impl IntoIterator<Item = LimitStatus>) -> Self {
         Self {
@@ -53,7 +55,7 @@ impl ScriptedAnswer {
         }
     }
 
-    /// Creates a failure with this message. No charge is taken.
+    /// Creates a failure with this message. The store takes no charge.
     #[must_use]
     pub fn error(message: impl Into<Arc<str>>) -> Self {
         Self {
@@ -84,7 +86,7 @@ impl ScriptedAnswer {
         }
     }
 
-    /// Makes the answer ready at the second poll. The first one wakes its task at once.
+    /// Makes the answer ready at the second poll. The first poll wakes the task at once.
     #[must_use]
     pub fn yielding(self) -> Self {
         Self {
@@ -142,7 +144,7 @@ impl fmt::Display for ScriptedError {
 
 impl Error for ScriptedError {}
 
-/// Holds one answer back until it is released.
+/// Holds an answer back until its release.
 #[derive(Debug, Default)]
 pub(super) struct Hold(Mutex<HoldState>);
 
@@ -164,7 +166,7 @@ impl Hold {
         }
     }
 
-    /// Registers the task to wake. Returns whether it has to wait.
+    /// Registers the task to wake. Returns whether the task has to wait.
     fn waits(&self, waker: &Waker) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.is_released {

@@ -38,7 +38,7 @@ pub async fn pass(span: core::time::Duration) {
 /// Runs a simulation until its future ends.
 ///
 /// # Panics
-/// When the runtime cannot be built.
+/// Panics when the runtime cannot be built.
 #[expect(clippy::expect_used, reason = "documented: it is a test")]
 pub fn run<F: Future>(simulation: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread()
