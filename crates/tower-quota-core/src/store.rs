@@ -10,10 +10,12 @@ use std::sync::Arc;
 use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 
-/// Keeps the state, and decides all charges of a request in a single atomic step.
+/// Keeps the state, and decides all charges of a request together.
 ///
-/// Your store must agree with the model, [`Entry`](crate::Entry). Run the conformance suite of `tower-quota-testkit`.
-/// Read the time once per call, on the machine that holds the state.
+/// A store on one machine decides in a single atomic step. A store over several machines may take
+/// one step for each key, if it refunds the earlier steps when a later one refuses. Your store must
+/// agree with the model, [`Entry`](crate::Entry). Run the conformance suite of
+/// `tower-quota-testkit`. Read the time once per call, on the machine that holds the state.
 ///
 /// ```
 /// use tower_quota_core::{Charge, Key, MemoryStore, Name, Quota, Store};

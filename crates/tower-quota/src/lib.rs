@@ -1,5 +1,7 @@
-//! Rate limiting for Axum, tonic and any tower service, with several limits per request, all
-//! charged or none.
+//! Rate limiting for Axum, tonic and any tower service, with several limits for each request.
+//!
+//! In memory and on one Redis server, the store decides all limits of a request in one atomic step.
+//! A Redis Cluster takes one step for each key, and refunds the earlier steps when a later one refuses.
 //!
 //! ```
 //! use axum::{Router, routing::get};
@@ -56,9 +58,7 @@
 //! 3. Each limit that [applies](Limit::when) reads the [key], [quota](Limit::quota_with) and [cost](Limit::cost_with)
 //!    from the request's [head](RequestHead). You choose what happens if a key is [missing](MissingKey).
 //! 4. If no limit applies, the request goes to the inner service.
-//! 5. The store decides all limits in a single atomic step, and charges all of them or none. A
-//!    Redis Cluster takes one step for each key, and refunds the earlier steps when a later one
-//!    refuses.
+//! 5. The store decides all limits together, and charges all of them or none.
 //! 6. [`on_refused`](RateLimitLayer::on_refused) answers refused requests with 429, or with `RESOURCE_EXHAUSTED` in gRPC.
 //! 7. An admitted request goes to the inner service, after a [wait](Limit::max_wait) for a leaky bucket.
 //! 8. The response gets the rate limit fields, and the [`Decision`] if [attached](RateLimitLayer::attach_decision).
