@@ -1,4 +1,4 @@
-//! Blocks and allowances, on two instances behind one Redis.
+//! Tests blocks and allowances, on two instances with one Redis.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn instance(redis: &RedisServer) -> Instance {
     Instance::with(RedisRules::new(&redis.url(), "test").unwrap(), options()).await
 }
 
-/// Asks until the answer is this one.
+/// Sends requests until the answer has this status.
 async fn is_answered(instance: &Instance, key: &str, status: StatusCode) {
     let is_answered = async { while instance.ask(key).await != status {} };
     tokio::time::timeout(IN_FORCE, is_answered).await.unwrap();

@@ -1,4 +1,4 @@
-//! Single clients: peek, reset, grant, explain, top.
+//! Tests the operations peek, reset, grant, explain and top on single clients.
 
 #[cfg(feature = "redis")]
 use std::time::Duration;
@@ -181,7 +181,7 @@ async fn keys_are_readable_where_allowed() {
     assert_eq!(shown.json("/v1/top").await["clients"][0].get("key"), None);
 }
 
-/// Rules with two limits by API key, and one for all clients.
+/// Rules with two limits by API key, and a limit for all clients.
 const COUNTED: &str = "\
 limits:
   - { name: minute, quota: 5 per 5 minutes, key: header x-api-key }
@@ -223,9 +223,9 @@ async fn lists_counters(instance: &Instance) {
     assert_eq!(keys, [&json!("sk_free_1")]);
     assert_eq!(list("prefix=sk_").await.len(), 2);
     assert_eq!(list("limit=minute&count=1").await.len(), 1);
-    // Nobody was refused by the other limits.
+    // The other limits refused no client.
     assert_eq!(list("limit=day").await.len(), 0);
-    // A list of all limits asks the store nothing.
+    // A list of all limits does not call the store.
     let all = list("count=9").await;
     assert!(all.iter().all(|client| client.get("status").is_none()));
     problem(
@@ -353,7 +353,7 @@ async fn top_is_that_of_all_instances() {
 
 #[cfg(feature = "redis")]
 #[tokio::test]
-async fn status_of_listed_client_is_of_its_own_counter() {
+async fn listed_client_has_status_of_own_counter() {
     use tower_quota_live::SharedTop;
     let server = tower_quota_testkit::RedisServer::start();
     let counters = tower_quota::MemoryStore::new();

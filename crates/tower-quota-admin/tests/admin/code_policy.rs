@@ -1,4 +1,4 @@
-//! The API over a policy that code makes, without a document.
+//! Tests the API over a policy from code, without a document.
 
 use axum::Router;
 use axum::routing::get;

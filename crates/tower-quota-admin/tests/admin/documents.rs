@@ -1,4 +1,4 @@
-//! The rules: put, read, conflict, history, diff, rollback.
+//! Tests to put, read, compare and roll back rules, with conflicts and the history.
 
 use std::fs;
 use std::path::Path;
@@ -238,7 +238,7 @@ async fn rollback_is_a_new_version() {
 }
 
 #[tokio::test]
-async fn rollback_needs_a_version_it_expects() {
+async fn rollback_needs_expected_version() {
     let instance = Instance::with_rules().await;
     let rollback = instance
         .request(Method::POST, "/v1/rules/rollback")
@@ -298,7 +298,7 @@ async fn broken_version_is_shown_on_request() {
     assert_eq!(newest.text().await.unwrap(), "limits: [{ name: minute }]");
     assert_eq!(instance.json("/v1/rules/diff?from=1").await["to"], 1);
     assert_eq!(instance.json("/v1/rules/history").await["current"], 2);
-    // The change of the broken version is made from the broken version.
+    // The change starts from the broken version, so it expects the tag of that version.
     let put = instance.put_rules(&stricter()).header("If-Match", tag);
     assert_eq!(put.send().await.unwrap().status(), StatusCode::OK);
 }
@@ -329,6 +329,6 @@ async fn service_goes_on_during_large_diffs() {
         assert_eq!(diff["differences"].as_array().unwrap().len(), 1_000);
         assert_eq!(diff["more"], 7_000);
     }
-    // Diffs on the only thread of this runtime would let a few requests pass between them.
+    // This runtime has one thread. If diffs ran on it, only a few requests would pass in between.
     assert!(asked > 40, "{asked} requests");
 }

@@ -1,4 +1,5 @@
-//! Errors that have no other test: paths, methods, bodies, timeouts, an unavailable store.
+//! Tests errors without another test, from paths, methods, bodies, timeouts and an unavailable
+//! store.
 
 use std::time::Duration;
 
@@ -157,7 +158,7 @@ async fn unavailable_source_is_a_problem() {
         .unwrap();
     let tag = instance.tag("/v1/rules").await;
     redis.kill();
-    // What is in force can be read, and not be changed.
+    // You can read the active rules, but not change them.
     assert_eq!(instance.get("/v1/rules").await.status(), StatusCode::OK);
     let put = instance
         .put_rules(RULES)
@@ -276,7 +277,7 @@ async fn unknown_query_parameter_is_a_problem() {
     let put = put.send().await.unwrap();
     problem(put, ProblemKind::InvalidRequest).await;
     assert_eq!(instance.number().await, 1);
-    // A reason would stand in the access logs of proxies.
+    // Access logs of proxies would contain a reason in the URL.
     let reset = instance.request(Method::POST, "/v1/clients/reset?comment=oops");
     let ann = serde_json::json!({ "limit": "minute", "key": "ann" });
     let reset = reset.json(&ann).send().await.unwrap();

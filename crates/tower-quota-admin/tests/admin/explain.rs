@@ -1,4 +1,4 @@
-//! Explanations: routes, keys of code, and what a sample leaves open.
+//! Tests explanations, with routes, keys from code, and unknown inputs of a sample.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use tower_quota_rules::{CodeParts, Rules};
 
 use crate::server::{Instance, options};
 
-/// The tenant, as an outer layer adds it.
+/// The tenant that an outer layer adds.
 #[derive(Clone)]
 struct Tenant(String);
 
@@ -53,7 +53,7 @@ async fn explain(instance: &Instance, sample: Value) -> (Vec<String>, Value) {
 }
 
 #[tokio::test]
-async fn missing_route_is_matched_by_path_and_told() {
+async fn missing_route_is_guessed_from_path() {
     let instance = instance().await;
     let keys = json!({ "code tenant": "pro-y" });
     let sample = json!({ "path": "/reports/1", "keys": keys });
@@ -73,7 +73,7 @@ async fn missing_route_is_matched_by_path_and_told() {
 }
 
 #[tokio::test]
-async fn key_of_code_is_given_or_listed_as_unknown() {
+async fn missing_key_from_code_is_listed_as_unknown() {
     let instance = instance().await;
     let given = json!({ "path": "/", "keys": { "code tenant": "pro-y" } });
     let (_, explained) = explain(&instance, given).await;

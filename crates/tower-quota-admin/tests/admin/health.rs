@@ -1,4 +1,4 @@
-//! Health, and the stream of events.
+//! Tests the health report and the stream of events.
 
 use std::time::Duration;
 

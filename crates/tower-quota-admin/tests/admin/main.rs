@@ -1,5 +1,5 @@
-//! The admin API over real sockets.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+//! Tests the admin API over real sockets.
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod auth;
 mod blocks;

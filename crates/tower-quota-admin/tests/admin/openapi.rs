@@ -1,4 +1,4 @@
-//! The OpenAPI document.
+//! Tests the OpenAPI document.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ async fn document_describes_every_route() {
     let paths = document["paths"].as_object().unwrap();
     let methods = ["get", "put", "post", "delete", "patch"];
     for (path, item) in paths {
-        // The router knows the path: other methods than those of the document are not allowed.
+        // The router knows the path, and answers undocumented methods with 405.
         let path = path.replace("{version}", "1");
         for method in methods {
             let upper = method.to_uppercase().parse().unwrap();
@@ -101,7 +101,7 @@ fn keys_of_clients_are_in_no_url() {
         .collect();
     in_url.sort_unstable();
     in_url.dedup();
-    // Access logs of proxies have these. Whole keys travel in bodies.
+    // Access logs of proxies contain these parameters, so keys travel in bodies.
     let known = "allow_empty by count from limit newest prefix shadow show_keys to version window";
     for name in in_url {
         assert!(known.split(' ').any(|known| known == name), "{name}");

@@ -1,4 +1,4 @@
-//! Other quotas and credits of single clients, by HTTP.
+//! Tests overrides and credits of single clients over HTTP.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn capacity(instance: &Instance, key: &str) -> Value {
     instance.client("peek", client).await["capacity"].take()
 }
 
-/// Looks until a client has this capacity.
+/// Waits until a client has this capacity.
 async fn has_capacity(instance: &Instance, key: &str, units: u64) {
     let has_it = async { while capacity(instance, key).await != units {} };
     tokio::time::timeout(IN_FORCE, has_it).await.unwrap();
@@ -54,7 +54,7 @@ async fn override_holds_on_two_instances() {
     assert_eq!(capacity(&one, "pro_1").await, 60);
     has_capacity(&other, "pro_1", 60).await;
     assert_eq!(capacity(&other, "pro_2").await, 50);
-    // Requests are counted by it, and explanations name it.
+    // Requests count by the override, and explanations name the override.
     let sample = json!({ "headers": { "x-api-key": "pro_1" } });
     let explain = other.request(Method::POST, "/v1/explain").json(&sample);
     let explained: Value = explain.send().await.unwrap().json().await.unwrap();
@@ -92,7 +92,7 @@ async fn override_holds_on_two_instances() {
 #[tokio::test]
 async fn client_is_overridden_by_hash_until_an_instant() {
     let instance = Instance::with_rules().await;
-    // No list has the client.
+    // The client is in no list.
     let find = instance.client("find", json!({ "key": "ann" })).await;
     let hash = find["clients"][0]["hash"].as_str().unwrap().to_owned();
     let until = tower_quota_live::Time::now().after(Duration::from_secs(3_600));
@@ -200,7 +200,7 @@ async fn end_of_override_keeps_blocks() {
 }
 
 #[tokio::test]
-async fn very_long_key_is_kept_by_its_hash() {
+async fn very_long_key_is_stored_as_hash() {
     let instance = Instance::with(MemoryRules::new(), options().allow_showing_keys()).await;
     let first = instance.put_rules(RULES).header("If-None-Match", "*");
     assert_eq!(first.send().await.unwrap().status(), StatusCode::OK);

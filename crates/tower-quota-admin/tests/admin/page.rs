@@ -1,4 +1,4 @@
-//! The live page, and the routes that it has for clients whose keys it does not know.
+//! Tests the live page, and the routes for clients without known keys.
 
 use axum::Router;
 use axum::routing::get;
@@ -56,7 +56,7 @@ async fn page_needs_no_token() {
 }
 
 #[tokio::test]
-async fn page_of_own_authentication_asks_nothing() {
+async fn page_with_own_authentication_requests_no_token() {
     let options = AdminOptions::new().authenticated_by_own_layer();
     let instance = Instance::with(MemoryRules::new(), options).await;
     let page = instance
@@ -165,7 +165,7 @@ async fn snapshot_shows_latency_of_store() {
         client.get(&service).send().await.unwrap().status(),
         StatusCode::OK
     );
-    // Each snapshot has the calls since the one before.
+    // Each snapshot has the calls since the previous snapshot.
     let mut latency = Value::Null;
     while latency.is_null() {
         let event = events.chunk().await.unwrap().unwrap();
@@ -241,7 +241,7 @@ async fn refusing_limit_is_first_of_many() {
         (&all["allowed"], &all["would_allow"], &all["limited"]),
         (&json!(2), &json!(10), &json!(0))
     );
-    // A later stream begins with the seconds before it.
+    // A later stream begins with the last seconds.
     let first = snapshot(&mut instance.get("/v1/events").await).await;
     let refused = first["seconds"].as_array().unwrap().iter();
     assert_eq!(

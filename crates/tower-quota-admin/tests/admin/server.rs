@@ -1,4 +1,4 @@
-//! An instance of a service with an admin API, on a port of its own, and a client of it.
+//! Starts an instance of a service with an admin API on its own port, and a client.
 
 use std::net::SocketAddr;
 
@@ -27,7 +27,7 @@ assign:
   - { key: \"pro_*\", tier: pro }
 ";
 
-/// An instance: its service and its admin API.
+/// An instance, with a service and an admin API.
 pub(crate) struct Instance {
     pub(crate) service: String,
     pub(crate) admin: String,
@@ -40,7 +40,7 @@ impl Instance {
         Self::with(MemoryRules::new(), options()).await
     }
 
-    /// Starts an instance with rules in memory, and puts the first.
+    /// Starts an instance with rules in memory, and puts [`RULES`].
     pub(crate) async fn with_rules() -> Self {
         let instance = Self::start().await;
         let put = instance

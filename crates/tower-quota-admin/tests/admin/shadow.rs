@@ -1,4 +1,4 @@
-//! Shadow documents: counts, promotion, and other ends.
+//! Tests the counts, the promotion and the removal of shadow documents.
 
 use reqwest::{Method, Response, StatusCode};
 use tower_quota_admin::ProblemKind;
@@ -60,7 +60,7 @@ async fn shadow_counts_differences() {
     .await;
     assert_eq!(promoted.status(), StatusCode::NO_CONTENT);
     assert_eq!(instance.number().await, 2);
-    // A bucket keeps what was left, as far as it fits.
+    // A bucket keeps the remaining units, up to the new capacity.
     assert_eq!(
         (instance.ask("ann").await, instance.ask("ann").await),
         (StatusCode::OK, StatusCode::TOO_MANY_REQUESTS)

@@ -1,6 +1,7 @@
-//! Calendar windows: their borders in time zones, and the same decisions by the model and the memory store.
+//! Tests calendar windows, their borders in time zones, and that the model and the memory store
+//! agree.
 
-#![expect(clippy::unwrap_used, reason = "what a test calls may fail like a test")]
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tower_quota_core::{
 use tower_quota_testkit::{ManualClock, block_on};
 
 const BERLIN: &str = "Europe/Berlin";
-/// Zones north and south, with half hours, and with clocks that change at midnight.
+/// Zones in the north and the south, with half hours, and with clocks that change at midnight.
 const ZONES: [&str; 8] = [
     "UTC",
     BERLIN,
@@ -72,7 +73,7 @@ fn assert_window(quota: &Quota, start: &str, end: &str) {
 #[test]
 fn months_have_28_to_31_days() {
     let month = calendar(Quota::per_month(100), BERLIN);
-    // Winter, a common year, a leap year, and summer time that begins and ends within a month.
+    // Check winter, a common year, a leap year, and months in which summer time begins or ends.
     assert_window(&month, "2025-12-31T23:00:00Z", "2026-01-31T23:00:00Z");
     assert_window(&month, "2026-01-31T23:00:00Z", "2026-02-28T23:00:00Z");
     assert_window(&month, "2028-01-31T23:00:00Z", "2028-02-29T23:00:00Z");
@@ -102,7 +103,7 @@ fn day_begins_after_midnight_that_is_skipped() {
 }
 
 #[test]
-fn day_goes_on_when_clocks_return_before_midnight() {
+fn day_continues_when_clocks_return_before_midnight() {
     // At a minute past midnight, clocks in Newfoundland went back to 23:01.
     let day = calendar(Quota::per_day(100), "America/St_Johns");
     let midnight = "2010-11-07T02:30:00Z";
@@ -118,7 +119,7 @@ fn weeks_begin_on_monday() {
     // Week 1 of 2026 begins in 2025, and week 53 ends in 2027.
     assert_window(&week, "2025-12-28T23:00:00Z", "2026-01-04T23:00:00Z");
     assert_window(&week, "2026-12-27T23:00:00Z", "2027-01-03T23:00:00Z");
-    // A week that loses an hour.
+    // This week loses an hour.
     assert_window(&week, "2026-03-22T23:00:00Z", "2026-03-29T22:00:00Z");
 }
 
@@ -189,7 +190,7 @@ fn refund_reaches_its_own_window_only() {
 
 #[test]
 fn entry_of_longest_window_is_decoded() {
-    // The clocks of Almaty went back by an hour in a leap year.
+    // In this leap year, the clocks of Almaty went back by an hour.
     let year = calendar(Quota::per_year(10), "Asia/Almaty");
     assert_window(&year, "2023-12-31T18:00:00Z", "2024-12-31T19:00:00Z");
     for quota in [year, calendar(Quota::per_day(10), BERLIN)] {
@@ -266,7 +267,7 @@ fn other_algorithm_drops_calendar() {
 }
 
 #[test]
-fn share_keeps_calendar_while_it_can() {
+fn share_keeps_calendar_if_possible() {
     let day = calendar(Quota::per_day(7), BERLIN);
     assert_eq!(day.divided(3), calendar(Quota::per_day(2), BERLIN));
     // One unit in seven days is not a week of the calendar.

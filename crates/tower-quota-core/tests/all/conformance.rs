@@ -1,4 +1,4 @@
-//! The memory store conforms, alone and behind a box.
+//! Tests that the memory store conforms, alone and behind a box.
 
 use tower_quota_core::{BoxStore, MemoryStore};
 use tower_quota_testkit::{ManualClock, conformance_tests};

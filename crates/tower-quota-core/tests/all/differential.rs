@@ -1,4 +1,4 @@
-//! The memory store and the model agree on random traces: alone, and while other keys come and go.
+//! Tests that the memory store and the model agree on random traces, with and without other keys.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,14 +8,14 @@ use tower_quota_testkit::block_on;
 use tower_quota_testkit::differential::Differential;
 
 const REGRESSIONS: &str = "tests/differential-regressions.txt";
-/// The number of keys that a trace names.
+/// The number of keys in a trace.
 const KEYS: usize = 3;
-/// The places that these keys may take: a row with several logs or holds takes more than one.
+/// The places that the keys may take. A row with several logs or holds takes more than one place.
 const PLACES: usize = 8 * KEYS;
 const LIMITS: [&str; 3] = ["one", "two", "three"];
-/// A quota that is not soon full again.
+/// A quota that refills slowly.
 const SLOW: Quota = Quota::new(1, Duration::from_secs(366 * 86_400));
-/// More pairs of a limit and a quota than a table has numbers for.
+/// The number of pairs of a limit and a quota, which is more than a table has numbers for.
 const NUMBERS: u64 = 2_100;
 
 #[test]
@@ -49,7 +49,7 @@ fn recycled_numbers_agree_with_model() {
         .cases(50)
         .regressions(REGRESSIONS)
         .run(|trace| {
-            // The store is so small that all keys share a table and its numbers.
+            // Use a store so small that all keys share a table with its numbers.
             let store = MemoryStore::with_clock(PLACES, trace.clock());
             use_up_numbers(&store);
             block_on(trace.compare(&store))

@@ -1,4 +1,4 @@
-//! Guards of concurrency limits, and the memory of refusals before them.
+//! Tests guards of concurrency limits, alone and behind a refusal cache.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -58,7 +58,7 @@ fn renewed_hold_outlives_its_ttl() {
     clock.advance(TTL);
     assert!(!block_on(held.renew()).unwrap());
     let others = [hold(&limiter).unwrap(), hold(&limiter).unwrap()];
-    // Its unit is held by other work.
+    // Other work holds the unit again.
     drop(held);
     assert_eq!(remaining(&limiter)[1], 0);
     drop(others);
@@ -88,7 +88,7 @@ async fn distant_store_gets_dropped_holds_back() {
     tokio::task::yield_now().await;
     let asked = store.operations();
     assert!(matches!(asked[1].operation, Operation::Refund { .. }));
-    // A call that is dropped before its answer gives its hold back too.
+    // A call that is dropped before the answer releases the hold too.
     store.push(ScriptedAnswer::memory().held());
     let dropped = tokio::time::timeout(Duration::ZERO, limiter.hold("ann")).await;
     assert!(dropped.is_err());
@@ -106,11 +106,11 @@ async fn failed_release_is_an_error() {
     assert!(held.renew().await.is_err());
     store.push(ScriptedAnswer::error("down"));
     assert_eq!(held.release().await.unwrap_err().to_string(), "down");
-    // It is released once.
+    // The hold is released once.
     assert_eq!(store.operations().len(), 3);
 }
 
-/// A hold may be kept by a task, whatever the store's future is.
+/// Checks that a task may keep a hold, whatever the store's future is.
 #[test]
 fn hold_is_send_and_sync() {
     fn check<T: Send + Sync>() {}
@@ -126,7 +126,7 @@ fn refused_holds_are_not_remembered() {
     let charge = [Charge::new("holds", &quota, &key)];
     let taken_at = block_on(cache.check(&charge)).unwrap().at();
     assert!(!block_on(cache.check(&charge)).unwrap().is_allowed());
-    // Another process releases it.
+    // Another process releases the hold.
     let Ok(_) = store
         .apply(Operation::Refund { taken_at }, &charge)
         .into_inner();
@@ -148,7 +148,7 @@ fn refusals_from_memory_take_forced_units() {
         block_on(cache.check(&request)).unwrap();
     }
     assert!(cache.stats().answered >= 3);
-    // They reach the store a tenth of a second later.
+    // The forced charges reach the store a tenth of a second later.
     clock.advance(Duration::from_millis(100));
     let decision = block_on(cache.check(&request)).unwrap();
     assert_eq!(decision.statuses()[1].debt(), 6);

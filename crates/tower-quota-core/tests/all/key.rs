@@ -1,4 +1,4 @@
-//! Keys and names.
+//! Tests keys and names.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ fn bytes_and_scope_make_the_key() {
     assert_ne!(Key::new(USER, b"ann"), Key::new(Name::new("team"), b"ann"));
     assert_ne!(Key::new(USER, b"ann"), Key::new(USER, b"ann\0"));
     assert_ne!(Key::number(USER, 1), Key::number(USER, 256));
-    // Inline up to 38 bytes, allocated beyond: the same key either way.
+    // A key is the same whether its bytes are inline, up to 38 bytes, or allocated.
     for length in [0, 37, 38, 39, 5_000] {
         let text = "x".repeat(length);
         assert_eq!(
@@ -71,7 +71,7 @@ fn ipv4_behind_nat64_is_ipv4() {
     let key = |address: &str| Key::address(USER, address.parse::<IpAddr>().unwrap());
     assert_eq!(key("64:ff9b::192.0.2.7"), key("192.0.2.7"));
     assert_ne!(key("64:ff9b::192.0.2.7"), key("64:ff9b::192.0.2.8"));
-    // Other prefixes next to it, one of which networks may use for translations of their own (RFC 8215).
+    // Neighbouring prefixes count as IPv6, even the prefix for local translations (RFC 8215).
     assert_eq!(key("64:ff9b:1::192.0.2.7"), key("64:ff9b:1::192.0.2.8"));
     assert_ne!(key("64:ff9b:1::192.0.2.7"), key("192.0.2.7"));
 }

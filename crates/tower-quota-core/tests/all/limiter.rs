@@ -1,4 +1,4 @@
-//! Limits without HTTP.
+//! Tests limits without HTTP.
 
 use core::future::Future;
 use core::pin::pin;
@@ -71,7 +71,7 @@ fn sync_checks_agree_on_shared_entries() {
             )),
             _ => clock.advance(Duration::from_micros(draw(30, 150_000))),
         }
-        // Mostly plain checks, later all kinds.
+        // Begin with plain checks, and use all kinds later.
         let which = if step < 1_000 {
             0
         } else {
@@ -190,7 +190,7 @@ fn invalid_names_are_typed_errors() {
     }
 }
 
-/// The time of the paused runtime.
+/// A clock that shows the time of the paused runtime.
 #[derive(Debug)]
 struct RuntimeClock(Instant);
 
@@ -292,7 +292,7 @@ async fn cancelled_wait_creates_nothing_under_changed_quotas() {
     advance(Duration::from_millis(200)).await;
     assert!(faster.check_now("ann").is_allowed());
     advance(Duration::from_millis(200)).await;
-    // The faster one has refilled what the call took.
+    // The faster version has refilled the units of the call.
     assert!(limiter.check_n_now("ann", 10).is_allowed());
     drop(wait);
     tokio::task::yield_now().await;

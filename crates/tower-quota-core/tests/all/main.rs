@@ -1,4 +1,4 @@
-//! Quotas, keys, decisions and limiters, as a user sees them.
+//! Tests quotas, keys, decisions and limiters through the public interface.
 
 #[cfg(feature = "calendar")]
 mod calendar;

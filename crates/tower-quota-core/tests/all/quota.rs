@@ -1,4 +1,4 @@
-//! Quotas: every way to build one wrong, and what the right ones say of themselves.
+//! Tests the errors and the getters of quotas.
 
 use std::time::Duration;
 
@@ -95,14 +95,14 @@ fn uncountable_numbers_are_an_error() {
             error(1, SECOND, capacity)
         );
     }
-    // One grain is a microsecond here, and 2^50 of them is the most.
+    // A grain is a microsecond here, and a bucket has at most 2^50 grains.
     let most = (1 << 50) / 86_400_000_000;
     assert!(Quota::per_day(1).try_burst(most).is_ok());
     assert_eq!(
         Quota::per_day(1).try_burst(most + 1),
         error(1, Duration::from_secs(86_400), most + 1)
     );
-    // A ratio that does not cancel is met from below where the burst leaves no room for it.
+    // If the burst leaves no room for the exact ratio, the quota uses the nearest smaller ratio.
     let near = Quota::try_new(999_983, Duration::from_micros(86_399_999_999))
         .unwrap()
         .try_burst(1 << 30)
@@ -182,7 +182,7 @@ fn offset_places_fixed_windows_only() {
 
 #[test]
 fn share_keeps_rate_and_capacity() {
-    // The share is exact: in the same period if the units divide, otherwise in a longer one.
+    // The share is exact, in the same period if the units divide, and in a longer period otherwise.
     assert_eq!(
         Quota::per_second(10).burst(20).divided(5),
         Quota::per_second(2).burst(4)
@@ -199,7 +199,7 @@ fn share_keeps_rate_and_capacity() {
         Quota::new(3, LONGEST).divided(2),
         Quota::new(1, Duration::from_secs(244 * 86_400))
     );
-    // If nothing else fits, it is rounded down to units per 366 days.
+    // If no exact share fits, the share is rounded down to units per 366 days.
     assert_eq!(Quota::new(7, LONGEST).divided(2), Quota::new(3, LONGEST));
     assert_eq!(
         Quota::per_second(9)
@@ -244,7 +244,7 @@ fn share_keeps_rate_and_capacity() {
         };
         assert_eq!(quota.try_divided(367), Err(error));
     }
-    // A capacity that differs from the units is a burst, and a window has none.
+    // A capacity that differs from the units is a burst, which a window cannot have.
     let share = Quota::per_second(10).divided(4);
     assert_eq!(
         share.try_algorithm(Algorithm::SlidingLog),

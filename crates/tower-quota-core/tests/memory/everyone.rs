@@ -1,4 +1,4 @@
-//! A limit of all requests beside one of each client: requests of two keys, decided in their rows.
+//! Tests requests with a limit for all clients and a limit for each client, decided in two rows.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const EVERYONE: &str = "everyone";
 const HOUR: Quota = Quota::per_hour(3);
 const MANY: Quota = Quota::per_hour(1_000_000);
 
-/// Checks `cost` units of a client, and one of everyone.
+/// Checks `cost` units of a client, and one unit of everyone.
 fn ask_both(store: &MemoryStore, client: u64, cost: u64, everyone: &Quota) -> Decision {
     let (key, all) = (Key::number(CLIENT, client), Key::EVERYONE);
     check(
@@ -29,7 +29,7 @@ fn exhaust(store: &MemoryStore, everyone: &Quota) {
 }
 
 #[test]
-fn evicted_client_is_refused_by_its_own_limit_too() {
+fn evicted_client_stays_refused_by_own_limit() {
     let (store, _) = store(1);
     assert!(ask_both(&store, 0, 3, &MANY).is_allowed());
     ask(&store, &HOUR, 1, 1);
@@ -49,7 +49,7 @@ fn least_used_client_is_evicted_first() {
     let (store, clock) = store(2);
     assert!(ask_both(&store, 0, 1, &MANY).is_allowed());
     assert!(ask_both(&store, 0, 1, &MANY).is_allowed());
-    // Its bucket is full later than that of client 0.
+    // The bucket of this client is full later than the bucket of client 0.
     clock.advance(Duration::from_secs(1));
     assert!(ask_both(&store, 1, 2, &MANY).is_allowed());
     assert!(ask_both(&store, 2, 1, &MANY).is_allowed());
@@ -63,11 +63,12 @@ fn least_used_client_is_evicted_first() {
     );
 }
 
-/// Covers clients that have units left: the last request of one asked for more, that of the other met everyone's limit.
+/// Covers two refused clients with units left. One exceeded its own limit, and the other met
+/// everyone's limit.
 #[test]
 fn client_refused_by_its_own_limit_stays() {
     let (store, _) = store(2);
-    // The one that goes was used more often.
+    // The evicted client was used more often.
     for client in [0, 1, 1] {
         assert!(ask_both(&store, client, 1, &MANY).is_allowed());
     }
@@ -79,9 +80,9 @@ fn client_refused_by_its_own_limit_stays() {
     assert_eq!((left(&store, &HOUR, 0), left(&store, &HOUR, 1)), (2, 3));
 }
 
-/// Covers a request with one limit twice, which no policy makes: of a new client and of a known one.
+/// Covers a request with one limit twice, which no policy makes, of a new and of a known client.
 #[test]
-fn limit_named_twice_is_decided_like_the_model() {
+fn repeated_limit_is_decided_like_model() {
     for everyone in [Quota::per_hour(1), MANY] {
         let (store, clock) = store(10);
         let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
@@ -105,7 +106,7 @@ fn limit_named_twice_is_decided_like_the_model() {
     }
 }
 
-/// Uses a new quota for each new client: numbers of unused ones are used again.
+/// Uses a new quota for each new client, so that the store reuses the numbers of unused quotas.
 #[test]
 fn new_clients_leave_few_definitions() {
     let (store, _) = store(20);

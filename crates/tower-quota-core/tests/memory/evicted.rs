@@ -1,4 +1,4 @@
-//! Clients whose entries were evicted from the memory store, and those that never had one.
+//! Tests clients with evicted entries, and clients that never had an entry.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn evicted_client_stays_limited_by_several() {
     for client in limited.clone() {
         while ask_all(&store, client).is_allowed() {}
     }
-    // More limited clients, so that entries are evicted.
+    // Limit more clients, so that the store evicts entries.
     for client in 1_000..1_300 {
         while ask_all(&store, client).is_allowed() {}
     }
@@ -67,7 +67,7 @@ fn same_limit_twice_is_counted_twice() {
 const BURST: Quota = Quota::per_second(1);
 const DAY: Quota = Quota::per_day(10_000);
 
-/// Checks one unit of a limit per second and of one per day.
+/// Checks one unit of a limit per second, and one unit of a limit per day.
 fn ask_both(store: &MemoryStore, client: u64) -> Decision {
     let key = Key::number(CLIENT, client);
     check(
@@ -95,7 +95,7 @@ fn evicted_client_waits_for_spent_limit_only() {
         "{refused:?}"
     );
     assert_eq!(refused.statuses()[1].remaining(), 10_000);
-    // Exactly as long as the decision said.
+    // Wait exactly as long as the decision said.
     clock.advance(refused.retry_after().unwrap());
     assert!(ask_both(&store, 0).is_allowed());
     clock.advance(Duration::from_secs(60));
@@ -106,7 +106,7 @@ fn evicted_client_waits_for_spent_limit_only() {
 
 /// Covers a limit that is new to the row, and was spent before the row existed.
 #[test]
-fn spent_limit_is_remembered_beside_a_row() {
+fn spent_limit_is_remembered_with_a_row() {
     let (store, clock) = store(1);
     let (own, other) = (Quota::per_hour(1), Quota::per_hour(50));
     let key = Key::number(CLIENT, 0);
@@ -125,7 +125,7 @@ fn spent_limit_is_remembered_beside_a_row() {
 #[test]
 fn evicted_windows_stay_spent_until_they_end() {
     let minute = Quota::per_minute(5);
-    // Its instants are no multiples of a power of two.
+    // The instants of this quota are not multiples of a power of two.
     let odd = Quota::new(5, Duration::from_micros(9_000_001));
     for quota in [
         odd.fixed_window(),
@@ -181,7 +181,7 @@ fn reset_releases_evicted_client() {
     assert!(ask(&store, &quota, 0, 1).is_allowed());
 }
 
-/// Uses a new quota whose unit comes back sooner than the old one's.
+/// Uses a new quota that gives a unit back sooner than the old quota.
 #[test]
 fn evicted_client_waits_by_the_new_quota() {
     let (store, clock) = store(1);
@@ -203,7 +203,7 @@ fn evicted_debt_is_cut_once() {
         let (store, clock) = store(1);
         let (quota, key) = (Quota::per_second(10), Key::number(CLIENT, 0));
         let charge = Charge::new(LIMIT, &quota, &key);
-        // A charge that counts refusals is decided by the model.
+        // Use a charge that counts refusals for the model, which decides such charges.
         let asked = if is_model {
             charge.count_refusals()
         } else {
@@ -280,7 +280,7 @@ fn evicted_blocked_client_stays_blocked() {
     assert!(!decision.is_allowed(), "{decision:?}");
 }
 
-/// Uses a new quota of windows whose units come back sooner than the old one's.
+/// Uses a new quota of windows that gives units back sooner than the old quota.
 #[test]
 fn evicted_window_waits_once_by_new_quota() {
     let (store, clock) = store(1);
@@ -305,7 +305,7 @@ fn evicted_holds_are_not_granted_again() {
     assert!(ask(&store, &uploads, 0, 3).is_allowed());
 }
 
-/// A status page must not make a limited client look like one with units left.
+/// Checks that a peek by a status page keeps a limited client limited.
 #[test]
 fn peek_keeps_refused_client_limited() {
     let (store, _) = store(32);

@@ -1,4 +1,4 @@
-//! The memory store, seen from outside.
+//! Tests the memory store through the public interface.
 
 mod everyone;
 mod evicted;

@@ -1,4 +1,4 @@
-//! The memory store under pressure: its capacity, floods of new keys, many threads.
+//! Tests the memory store under pressure, with its capacity, floods of new keys, and many threads.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -13,7 +13,7 @@ use tower_quota_testkit::{ManualClock, block_on};
 use crate::{CLIENT, LIMIT, ask, check, left, store};
 
 #[test]
-fn decision_in_place_equals_returned_one() {
+fn decision_in_place_equals_returned_decision() {
     let (one, clock) = store(10);
     let other = MemoryStore::with_clock(10, clock.clone());
     let (minute, hour) = (Quota::per_minute(3), Quota::per_hour(5).fixed_window());
@@ -24,7 +24,7 @@ fn decision_in_place_equals_returned_one() {
     ];
     let mut place = Decision::default();
     for step in 0..20 {
-        // The former content of the decision makes no difference.
+        // Vary the charges, because the former content of the decision must not matter.
         let charges = &charges[..1 + step % 2];
         let is_left = match step % 3 {
             0 => one.check_at_once(charges, &mut place),
@@ -65,7 +65,7 @@ fn cleared_store_has_room_for_all() {
         let quota = Quota::per_hour(5);
         let clients = capacity as u64 + 1;
         for _ in 0..2 {
-            // The last one finds no room; the evicted filter is cleared too.
+            // The last client finds no room. Clearing the store clears the evicted filter too.
             for client in 0..clients {
                 assert!(ask(&store, &quota, client, 5).is_allowed());
             }
@@ -120,7 +120,7 @@ fn clients_that_took_more_keep_counters() {
     assert!(kept >= 490, "{kept} of 500 before new keys");
 }
 
-/// Covers logs that take as much memory as many entries: each kilobyte takes a place.
+/// Covers logs with the memory of many entries. Each kilobyte takes a place.
 #[test]
 fn long_logs_take_several_places() {
     let (store, clock) = store(400);
@@ -152,7 +152,8 @@ fn long_logs_take_several_places() {
 /// Covers a store that is full of clients who were busy long ago and have units left.
 #[test]
 fn busy_clients_replace_silent_ones() {
-    // The last ones have the most uses that are counted. Active clients exceed them after uses are halved.
+    // The last clients have the highest counted number of uses. Active clients exceed it once the
+    // uses are halved.
     for (requests, active, visits) in [
         (1, 500, 20),
         (20, 500, 40),
@@ -174,8 +175,8 @@ fn busy_clients_replace_silent_ones() {
             }
             clock.advance(Duration::from_secs(1));
         }
-        // 7 units come back in ten minutes. Until its row stays, an active client begins anew at each visit. One in
-        // ten may do so for longer.
+        // 7 units come back in ten minutes. Until its row stays, an active client starts full at
+        // each visit. One in ten may do so for longer.
         taken.sort_unstable();
         let most = taken[active * 9 / 10];
         assert!(
@@ -186,9 +187,10 @@ fn busy_clients_replace_silent_ones() {
     }
 }
 
-/// Covers a flood of new keys, each used twice, beside clients who come less often than the store is renewed.
+/// Covers a flood of new keys, each used twice, with clients who come less often than the store is
+/// renewed.
 #[test]
-fn flood_of_keys_used_twice_frees_no_busy_client() {
+fn flood_with_repeated_keys_keeps_busy_clients() {
     let (store, clock) = store(1_000);
     let quota = Quota::per_hour(100);
     let mut taken = vec![0; 500];
@@ -198,7 +200,7 @@ fn flood_of_keys_used_twice_frees_no_busy_client() {
             ask(&store, &quota, key, 1);
             ask(&store, &quota, key, 1);
         }
-        // Each comes every eight seconds and wants 450 units.
+        // Each client comes every eight seconds, for 450 units.
         for client in (second % 8..500).step_by(8) {
             let decision = ask(&store, &quota, client, 1);
             taken[usize::try_from(client).unwrap()] += decision.statuses()[0].taken;
@@ -248,7 +250,7 @@ fn limited_flood_releases_and_refuses_no_other() {
             .count()
     };
     admitted(0..20_000);
-    // A few are mistaken for evicted ones.
+    // The store mistakes a few clients for evicted clients.
     assert_eq!(store.len(), 10_000);
     assert!(
         (9_990..=10_000).contains(&store.evicted()),
@@ -261,14 +263,14 @@ fn limited_flood_releases_and_refuses_no_other() {
     assert!(new >= 1_995, "{new} of 2000 new clients");
     assert_eq!(admitted(50_000..52_000), 0, "of the new clients, once more");
     assert_eq!(admitted(0..20_000), 0, "of the first clients, once more");
-    // An evicted client is remembered until one unit fits, and no longer.
+    // The store remembers an evicted client only until one unit fits.
     clock.advance(Duration::from_secs(900));
     assert_eq!(admitted(0..10_000), 10_000);
 }
 
-/// Covers more limited clients than can be remembered.
+/// Covers more limited clients than the store can remember.
 ///
-/// Some are released. Hardly any new client is mistaken for one of them.
+/// The store releases some of them, and mistakes hardly any new client for a limited client.
 #[test]
 fn new_clients_are_seldom_mistaken_for_evicted() {
     let (store, clock) = store(10_000);
@@ -359,7 +361,7 @@ fn entry_without_place_is_spent() {
     assert_eq!(store.len(), 1);
 }
 
-/// Uses new clients of a full store, which share a limit too, in either order of the limits.
+/// Sends new clients with a shared limit to a full store, in both orders of the limits.
 #[test]
 fn entry_of_everyone_is_never_evicted() {
     for (capacity, order) in [
@@ -428,7 +430,8 @@ fn request_that_takes_nothing_leaves_no_entry() {
     assert_eq!(store.evicted(), 0);
 }
 
-/// Asserts that a client finds the row of its full bucket, and new clients reuse rows of absent ones.
+/// Asserts that a client finds the row of its full bucket, and that new clients reuse rows of
+/// absent clients.
 #[test]
 fn full_entries_stay_until_needed() {
     let (store, clock) = store(100_000);
@@ -438,7 +441,7 @@ fn full_entries_stay_until_needed() {
         assert_eq!(store.len(), 1_000);
         clock.advance(Duration::from_secs(3));
     }
-    // A wave of other clients comes each two minutes. The store does not grow by all of them.
+    // A wave of other clients comes every two minutes. The store does not grow by every wave.
     for wave in 1..50 {
         clock.advance(Duration::from_secs(120));
         (0..1_000).for_each(|client| drop(ask(&store, &quota, wave * 1_000 + client, 5)));
@@ -506,7 +509,8 @@ fn threads_take_no_unit_twice() {
 
 #[test]
 fn several_keys_are_charged_together_or_not() {
-    // 20,000 places make several shards: the keys of a request lie behind different locks, named in either order.
+    // 20,000 places make several shards. The keys of a request are then behind different locks, in
+    // either order.
     let (store, _) = store(20_000);
     let (own, shared) = (Quota::per_hour(40), Quota::per_hour(1_000).fixed_window());
     let taken: Vec<AtomicU64> = (0..50).map(|_| AtomicU64::new(0)).collect();
@@ -564,7 +568,7 @@ fn huge_capacity_reserves_no_memory() {
     assert_eq!((store.len(), store.evicted()), (100_000, 0));
 }
 
-/// Asserts that each of as many entries as there are places is remembered.
+/// Asserts that a store keeps as many entries as it has places.
 #[test]
 fn store_holds_as_many_as_its_capacity() {
     let quota = Quota::per_hour(5);
@@ -600,7 +604,7 @@ fn store_holds_as_many_as_its_capacity() {
     }
 }
 
-/// Covers a first request, and requests of a client that has a row.
+/// Covers a first request, and requests of a client with a row.
 #[test]
 fn entry_stays_until_slowest_limit_is_full() {
     let (slow, quick) = (Quota::per_hour(10), Quota::per_second(10));
@@ -634,7 +638,7 @@ fn entry_stays_until_slowest_limit_is_full() {
     }
 }
 
-/// Asserts that a cost above the capacity does not make its client a limited one.
+/// Asserts that a cost above the capacity does not mark the client as limited.
 #[test]
 fn cost_above_capacity_limits_no_client() {
     for known in [false, true] {
@@ -653,7 +657,7 @@ fn cost_above_capacity_limits_no_client() {
     }
 }
 
-/// Covers a first request, requests of a client that has a row, and requests of several keys.
+/// Covers a first request, requests of a client with a row, and requests with several keys.
 #[test]
 fn spent_client_stays_limited_after_eviction() {
     let (own, everyone) = (Quota::per_hour(5), Quota::per_hour(100));
@@ -681,7 +685,7 @@ fn spent_client_stays_limited_after_eviction() {
     }
 }
 
-/// Covers a store that logs filled first, so that the tables were small at the first eviction.
+/// Covers a store that logs fill first, so that the tables are small at the first eviction.
 #[test]
 fn limited_clients_are_remembered_after_logs() {
     let (store, clock) = store(4_000);

@@ -1,4 +1,4 @@
-//! Limits that fit into the memory store's rows, and limits that do not. Both are counted like the model.
+//! Tests that limits inside and outside of rows are counted like the model.
 
 use std::time::Duration;
 
@@ -34,7 +34,8 @@ fn clock_beyond_end_keeps_counting() {
     }
 }
 
-/// Uses a million quotas in turn. A row names its quota by a number of 11 bits, and numbers are used again.
+/// Uses a million quotas in turn. A row has an 11-bit number for the quota, so the store must reuse
+/// numbers.
 #[test]
 fn numbers_of_unused_quotas_are_recycled() {
     let (store, clock) = store(10_000);
@@ -52,7 +53,7 @@ fn numbers_of_unused_quotas_are_recycled() {
     assert!(stats.bytes <= 100_000, "{stats:?}");
 }
 
-/// Uses as many quotas as clients, as if each tenant had its own. All of them fit into rows.
+/// Uses a quota for each client, as tenants with their own quotas would. All clients fit into rows.
 #[test]
 fn each_client_may_have_its_own_quota() {
     let (store, _) = store(5_000);
@@ -68,7 +69,7 @@ fn each_client_may_have_its_own_quota() {
     }
     let stats = store.stats();
     assert_eq!((stats.entries, stats.definitions), (5_000, 5_000));
-    // The definitions are counted too, and here each client has its own.
+    // The bytes include the definitions, of which each client has one here.
     assert!(stats.bytes < 5_000 * 165, "{stats:?}");
 }
 
@@ -109,14 +110,14 @@ fn routes_use_any_part_of_policy() {
     }
 }
 
-/// Covers a refused request whose quota has changed so that nothing is used: the entry stays as it was.
+/// Covers a refused request under a new quota that would be full. The entry stays unchanged.
 #[test]
 fn refusal_by_smaller_quota_keeps_entry() {
     let key = Key::number(CLIENT, 1);
     let (long, short) = (Quota::per_minute(10), Quota::per_minute(5));
     for until_refused in [0, 6] {
         let (store, clock) = store(10);
-        // Another client makes both quotas known.
+        // Let another client make both quotas known.
         ask(&store, &long, 2, 1);
         ask(&store, &short, 2, 1);
         let mut model = Entry::default();

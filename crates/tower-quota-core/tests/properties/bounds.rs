@@ -1,4 +1,4 @@
-//! Bounds: no interval has more units than the quota allows.
+//! Tests that no interval has more units than the quota allows.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(crate) fn most(quota: &Quota, first: u64, last: u64) -> u128 {
                 let window = |at: u64| u128::from((at + period - offset) / period);
                 units * (window(last) - window(first) + 1)
             }
-            // Between the starts of two windows lies at least a period.
+            // The starts of two windows are at least a period apart.
             None => units * (span / u128::from(period) + 2),
         },
         Algorithm::SlidingWindow => {

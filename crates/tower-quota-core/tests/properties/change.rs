@@ -1,4 +1,4 @@
-//! Quotas that change while counters live: the units left stay left.
+//! Tests that the remaining units stay when a quota changes.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn other_quota_keeps_what_is_left((old, new) in pair(), trace in requests(20)) {
+    fn other_quota_keeps_remaining_units((old, new) in pair(), trace in requests(20)) {
         let mut play = Play::new(old);
         for request in trace {
             let cost = play.arrive(request);
@@ -46,7 +46,7 @@ proptest! {
             if before.reset_after().is_zero() {
                 prop_assert_eq!(after.remaining(), new.capacity());
             } else if has_same_windows(&old, &new) {
-                // What was used stays used, to within a step of an estimate.
+                // The used units stay used, to within a step of an estimate.
                 let left = new.capacity().saturating_sub(old.capacity() - before.remaining());
                 prop_assert!(after.remaining().abs_diff(left) <= 1, "{} left, not {}", after.remaining(), left);
             } else {
@@ -81,7 +81,7 @@ proptest! {
         let now = Timestamp::from_micros(play.now);
         let mut admitted = 0;
         for (position, request) in trace.into_iter().enumerate() {
-            // All at one instant: nothing comes back.
+            // Stay at one instant, so that no unit comes back.
             let cost = play.arrive(request).min(new.capacity());
             let quota = if position % 2 == 0 { old } else { new };
             let decision = play.entry.decide(Operation::Check, &[Charge::new("limit", &quota, &KEY).cost(cost)], now);
@@ -97,11 +97,11 @@ proptest! {
 
 /// Checks one spent client under two quotas in turn, a hundred times a second.
 ///
-/// This happens while a new version of a service is rolled out.
+/// Services do this during a rolling deployment.
 #[test]
 fn client_between_versions_is_not_starved() {
     let (one, two) = (Quota::per_hour(3), Quota::per_hour(5));
-    // Each pair has the minutes until its quicker version would admit a request, if it were alone.
+    // Each pair has the minutes after which the faster version alone would admit a request.
     let pairs = [
         ([Quota::per_hour(1), Quota::per_hour(2)], 40),
         ([Quota::per_hour(7), Quota::per_hour(7).burst(3)], 9),
@@ -129,7 +129,7 @@ fn client_between_versions_is_not_starved() {
                 now,
             )
         };
-        // Both quotas are spent, because a window keeps its used units.
+        // Spend both quotas, because a window keeps the used units.
         let larger = u64::from(!versions[0].algorithm().is_bucket());
         assert!(
             check(
@@ -168,7 +168,8 @@ fn debt_under_other_quota_stays() {
                     .decide(Operation::Charge, &[charge(&old).cost(6)], now)
                     .is_allowed()
             );
-            // Twice the quota owes 2 of it: giving back 2 of the 6 leaves nothing, giving back 3 leaves 1.
+            // Under twice the quota, the debt is 2 units. A refund of 2 of the 6 units leaves 0,
+            // and a refund of 3 leaves 1.
             entry.decide(Operation::Check, &[charge(&new)], now);
             for left in [0, 0, 1] {
                 let back = entry.decide(Operation::Refund { taken_at: now }, &[charge(&new)], now);
@@ -189,7 +190,7 @@ fn long_debt_under_other_quota_stays() {
         &[Charge::new("limit", &old, &KEY).cost(1_000)],
         now,
     );
-    // 990 units are owed, and one more has to come back.
+    // The debt is 990 units, and one more unit has to come back.
     let retry = entry
         .decide(Operation::Check, &[Charge::new("limit", &new, &KEY)], now)
         .retry_after();

@@ -1,4 +1,4 @@
-//! Refunds of charges whose quota has changed since: no more is left than without them.
+//! Tests that refunds after a change of quota create no units.
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, proptest};
@@ -10,21 +10,21 @@ use super::trace::{KEY, fraction, micros, quota_by};
 
 const START: u64 = 1_763_712_345_678_901;
 
-/// A check under one of the quotas, and the refund of an earlier one.
+/// A check under one of the quotas, and the refund of an earlier check.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// The pause before it, in parts of 2^16 of the time in which a quota fills.
+    /// The pause before the check, in parts of 2^16 of the time in which a quota fills.
     pause: u32,
     quota: usize,
-    /// In parts of 2^16 of the quota's capacity.
+    /// The cost in parts of 2^16 of the quota's capacity.
     cost: u32,
-    /// The number of checks since the refunded one.
+    /// The number of checks since the refunded check.
     refunded: Option<usize>,
-    /// True if the refund names the quota of its charge, and not the one in force.
+    /// Whether the refund has the quota of the charge, and not the active quota.
     is_own: bool,
 }
 
-/// An earlier check. Its cost is 0 if it was refused or has been refunded.
+/// An earlier check. The cost is 0 after a refusal or a refund.
 #[derive(Clone, Copy)]
 struct PastCheck {
     at: u64,
@@ -61,7 +61,7 @@ fn buckets() -> impl Strategy<Value = Vec<Quota>> {
     )
 }
 
-/// Returns the units left under a quota, had no more been charged than this.
+/// Returns the remaining units under a quota, if only these units had been charged.
 fn left_without_refunded(past: &[PastCheck], quota: &Quota, now: u64) -> u64 {
     let mut entry = Entry::default();
     for PastCheck { at, quota, cost } in past {
@@ -73,7 +73,7 @@ fn left_without_refunded(past: &[PastCheck], quota: &Quota, now: u64) -> u64 {
         if *cost > 0 {
             decide(Operation::Charge, *cost);
         } else {
-            // Nothing, but the bucket is converted as well.
+            // A charge of 0 units converts the bucket too.
             decide(Operation::Charge, 1);
             decide(Operation::Refund { taken_at }, 1);
         }
@@ -90,7 +90,7 @@ fn left(entry: &Entry, quota: &Quota, now: u64) -> u64 {
         .remaining()
 }
 
-/// Plays the steps, and fails where more is left than without the charges that were refunded.
+/// Plays the steps, and fails if more units remain than without the refunded charges.
 fn play(quotas: &[Quota], steps: &[Step], is_prepared: bool) -> TestCaseResult {
     let (mut entry, mut past, mut now) = (Entry::default(), Vec::<PastCheck>::new(), START);
     let decide = |entry: &mut Entry, operation, quota: &Quota, cost, now| {
@@ -106,7 +106,7 @@ fn play(quotas: &[Quota], steps: &[Step], is_prepared: bool) -> TestCaseResult {
     };
     for step in steps {
         let quota = quotas[step.quota];
-        // No two versions decide in one microsecond.
+        // Do not let two versions decide in one microsecond.
         let is_changed = past.last().is_some_and(|last| last.quota != quota);
         now += fraction(micros(quota.window()), step.pause).max(u64::from(is_changed));
         let cost = fraction(quota.capacity(), step.cost).max(1);
@@ -138,7 +138,7 @@ fn play(quotas: &[Quota], steps: &[Step], is_prepared: bool) -> TestCaseResult {
 proptest! {
     #![proptest_config(config())]
 
-    /// Covers versions of a service that take turns in any order and settle their charges at any time.
+    /// Covers versions of a service that decide in any order, and settle at any time.
     #[test]
     fn prepared_refunds_between_quotas_add_nothing(quotas in buckets(), steps in steps(2)) {
         play(&quotas, &steps, true)?;
@@ -156,7 +156,8 @@ proptest! {
     }
 }
 
-/// Asserts that a bucket that was full after the charge gives nothing back, though its rate was cut.
+/// Asserts that a bucket that was full after the charge gives no units back, even under a lower
+/// rate.
 #[test]
 fn refund_after_cut_rate_gives_nothing() {
     let (fast, slow) = (Quota::per_second(10), Quota::per_minute(10));
@@ -171,7 +172,7 @@ fn refund_after_cut_rate_gives_nothing() {
             )
         };
         assert!(decide(Operation::Check, &fast, 10, 0).is_allowed());
-        // All ten are back within the second.
+        // All ten units are back within the second.
         assert!(decide(Operation::Check, &slow, 10, 1_000).is_allowed());
         let refund = Operation::Refund {
             taken_at: Timestamp::from_micros(START),

@@ -1,4 +1,4 @@
-//! The stored form: encoded entries decode to themselves, and altered bytes do no harm.
+//! Tests that encoded entries decode to themselves, and that altered bytes are harmless.
 
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
@@ -86,7 +86,7 @@ fn bucket_and_window_encode_byte_by_byte() {
     let u56 = |number: u64| number.to_le_bytes()[..7].to_vec();
     let start = now.as_micros() - now.as_micros() % 3_600_000_000;
     let mut expected = vec![3, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01];
-    // A unit is 100,000 grains, one of which comes back in each microsecond.
+    // A unit is 100,000 grains, and each microsecond gives one grain back.
     expected.extend([15]);
     expected.extend(charges[0].name().id().to_le_bytes());
     expected.extend([0, 2 << 3 | 1, 1 << 3 | 5, 1 << 3]);

@@ -1,4 +1,4 @@
-//! Credits: a raised capacity and a grant give at most their units, once.
+//! Tests that a raised capacity with a grant gives the units at most once.
 
 use proptest::prelude::{any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use tower_quota_core::{Algorithm, Charge, Operation, Timestamp};

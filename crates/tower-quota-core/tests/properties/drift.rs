@@ -1,4 +1,4 @@
-//! The rate: it is the configured one, and does not drift.
+//! Tests that the rate is the configured rate, and does not drift.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use super::{config, magnitude};
 const DAY: u64 = 86_400_000_000;
 const MILLION: u128 = 1_000_000;
 
-/// Checks `cost` units again and again, each time exactly when the last refusal said.
+/// Checks `cost` units repeatedly, exactly at the end of each wait.
 ///
-/// Ends when `span` is over or `most` checks were admitted. Returns the units admitted and the microseconds from the
-/// first admission to the last.
+/// Ends after `span` or `most` admitted checks. Returns the admitted units, and the microseconds
+/// from the first to the last admission.
 fn hammer(play: &mut Play, cost: u64, span: u64, most: u64) -> (u128, u64) {
-    // What a full bucket holds does not count for the rate.
+    // Spend the full bucket first, which does not count for the rate.
     let full = play.quota.capacity();
     assert!(play.check(full).is_allowed());
     let start = play.now;
@@ -78,7 +78,7 @@ proptest! {
         units in magnitude(1, 10_000_000),
         period in prop_oneof![select(vec![1_000, 1_000_000, 60_000_000, 3_600_000_000, DAY, 366 * DAY])],
     ) {
-        // With the burst left out, from 1 a year to 10 million a second, nothing is refused as not representable.
+        // Without a burst, all rates from 1 per year to 10 million per second are representable.
         let units = units.min(period * 10);
         let quota = Quota::try_new(units, Duration::from_micros(period));
         prop_assert!(quota.is_ok(), "{:?}", quota);
@@ -87,7 +87,7 @@ proptest! {
 
 /// Runs each bucket for a simulated day, or for thirty periods if that is longer.
 ///
-/// The costs keep the steps few.
+/// The costs are large, to need few steps.
 #[test]
 fn buckets_keep_rate_for_a_day() {
     let year = Duration::from_secs(366 * 86_400);
@@ -127,7 +127,7 @@ fn buckets_keep_rate_for_a_day() {
     }
 }
 
-/// Asserts that a sliding window loses at most one unit in each window, and never gives one more.
+/// Asserts that a sliding window loses at most one unit per window, and never adds a unit.
 #[test]
 fn sliding_window_loses_at_most_one_unit() {
     for units in [1, 2, 3, 10, 100, 1_000] {

@@ -1,4 +1,4 @@
-//! Evictions release no limited client, and each admits at most one capacity more.
+//! Tests that evictions release no limited client, and admit at most one more capacity each.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use tower_quota_testkit::{ManualClock, block_on};
 use crate::{config, magnitude};
 
 const CLIENT: Name = Name::new("client");
-/// As many clients as the filter of the smallest table always remembers, with two limits each.
+/// The number of clients with two limits that the filter of the smallest table always remembers.
 const CLIENTS: usize = 5;
 const LIMITS: [&str; 2] = ["one", "other"];
 const NOW: u64 = 1_763_683_212_345_678;
 
-/// One request: the pause before it, its client and its limits.
+/// A request, as the pause before it, the client and the limits.
 type Request = (u64, usize, u8);
 
 fn requests() -> impl Strategy<Value = Vec<Request>> {
@@ -44,7 +44,7 @@ proptest! {
         let store = MemoryStore::with_clock(capacity, clock.clone());
         let mut now = NOW;
         let mut taken = [0; LIMITS.len()];
-        // The instant until which each limit of each client has nothing left.
+        // The instant until which each limit of each client is spent.
         let mut spent_until = [[0; LIMITS.len()]; CLIENTS];
         for (passes, client, asked) in requests {
             now += passes;

@@ -1,4 +1,5 @@
-//! Concurrency limits: never more units are held than the limit has, and nothing but a release or an expiry ends a hold.
+//! Tests that no more units are held than the limit has, and that only a release or an expiry ends
+//! a hold.
 
 use std::time::Duration;
 
@@ -16,10 +17,10 @@ const START: u64 = 1_763_712_345_678_901;
 enum Step {
     Pause(u64),
     Hold(u64),
-    /// A release of any earlier decision, which may have ended, of up to this many units.
+    /// Releases up to this many units of an earlier decision, which may have ended.
     Release(Index, u64),
     Renew(Index),
-    /// A release at an instant near those of the holds.
+    /// Releases at an instant near the instants of the holds.
     ReleaseAt(u64),
 }
 
@@ -36,7 +37,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec(step, 1..80)
 }
 
-/// A hold, as its owner sees it.
+/// A hold from its owner's view.
 #[derive(Debug)]
 struct Owned {
     taken_at: u64,
@@ -85,7 +86,7 @@ proptest! {
                     let before = work.held();
                     let decision = work.apply(Operation::Check, units);
                     let at = decision.at().as_micros();
-                    // The instants of a clock that stands still move on by a microsecond for each hold.
+                    // Each hold moves the instant by a microsecond, even if the clock stands still.
                     work.now = at;
                     prop_assert_eq!(decision.is_allowed(), work.held() + units <= quota.capacity());
                     if decision.is_allowed() {
@@ -131,10 +132,10 @@ proptest! {
             prop_assert_eq!(status.remaining(), quota.capacity() - work.held());
             let live = work.all.iter().filter(|hold| hold.units > 0).map(|hold| hold.expires_at);
             let reset = live.max().unwrap_or(0).saturating_sub(work.now);
-            // What was released in the microsecond of its charge is kept for that microsecond.
+            // A hold that is released in the microsecond of its charge stays for that microsecond.
             prop_assert!([reset, reset.max(1)].contains(&micros(status.reset_after())));
         }
-        // Nobody releases anything, and all is free after the expiry.
+        // Without releases, all units are free after the expiry.
         work.now += ttl;
         let all_units = quota.capacity();
         prop_assert!(work.apply(Operation::Check, all_units).is_allowed());
@@ -161,7 +162,7 @@ proptest! {
                 let taken_at = taken[released.index(taken.len())];
                 entry.decide(Operation::Refund { taken_at }, &[charge], Timestamp::from_micros(now));
                 let after = entry.decide(Operation::Peek, &[charge], Timestamp::from_micros(now)).statuses()[0];
-                // One decision took one unit: no release gives back more.
+                // The decision took one unit, so a release gives back at most one.
                 prop_assert!(after.remaining() <= before.remaining() + 1);
                 continue;
             }
@@ -209,7 +210,7 @@ proptest! {
     }
 }
 
-/// Asserts that units which a bucket has counted are not held by the request that converts it.
+/// Asserts that a request which converts a bucket does not hold the bucket's units.
 #[test]
 fn converted_units_cannot_be_released() {
     let (bucket, holds) = (Quota::per_hour(5), Quota::concurrent(5));
@@ -228,7 +229,7 @@ fn converted_units_cannot_be_released() {
         let released = decide(refund, &holds, 1);
         assert_eq!(released.statuses()[0].remaining(), left);
     }
-    // And back: what is left stays left.
+    // Convert back, where the remaining units stay.
     assert_eq!(
         decide(Operation::Peek, &bucket, 1).statuses()[0].remaining(),
         2
@@ -257,7 +258,7 @@ fn refused_request_holds_nothing() {
     entry.decide(Operation::Check, &[charge], now);
     let refused = entry.decide(Operation::Check, &[charge.cost(2)], now);
     assert_eq!(refused.statuses()[0].remaining(), 1);
-    // It may take a part, or hold as a shadow.
+    // The request may take a part, or hold as a shadow.
     let partial = entry.decide(Operation::Check, &[charge.cost(2).at_most()], now);
     assert_eq!(partial.statuses()[0].taken, 1);
     let shadow = entry.decide(Operation::Check, &[charge.shadow()], now);

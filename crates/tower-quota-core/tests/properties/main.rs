@@ -1,9 +1,9 @@
-//! Properties of the model, over random quotas and random traces.
+//! Tests properties of the model, over random quotas and random traces.
 //!
-//! `PROPTEST_CASES` makes the run longer. A failure is shrunk and remembered in `proptest-regressions/`, which is
-//! committed: it is tried first ever after.
+//! Set `PROPTEST_CASES` for a longer run. Commit `proptest-regressions/`, which keeps the smallest
+//! case of each failure for later runs.
 
-#![expect(clippy::unwrap_used, reason = "what a test calls may fail like a test")]
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod bounds;
 mod change;
@@ -38,7 +38,7 @@ fn config() -> ProptestConfig {
     }
 }
 
-/// Picks a number between two others so that every order of magnitude is as likely as any other.
+/// Draws a number from a range, with equal chances for every order of magnitude.
 fn magnitude(low: u64, high: u64) -> impl proptest::strategy::Strategy<Value = u64> + Clone {
     use proptest::strategy::Strategy;
     let bits = |n: u64| u64::BITS - n.leading_zeros();

@@ -1,7 +1,7 @@
-//! The algorithms once more, as a textbook has them: exact fractions in 128 bits, no tricks and no packing.
+//! Implements the algorithms as in a textbook, with exact fractions in 128 bits.
 //!
-//! A fraction of a unit is kept over the period, a fraction of a microsecond over the units, so that nothing is ever
-//! rounded.
+//! Fractions of units are multiplied by the period, and fractions of microseconds by the units, so
+//! that no value is rounded.
 
 use std::collections::HashMap;
 
@@ -13,16 +13,17 @@ use super::trace::micros;
 pub(crate) enum Oracle {
     /// Tokens times period, as of an instant.
     Bucket { tokens: u128, at: u64 },
-    /// Theoretical arrival time, times units.
+    /// The theoretical arrival time, times units.
     Gcra { arrival: u128 },
     /// The instant at which the queue is empty, times units.
     Queue { empty_at: u128 },
-    /// The count of each window, by number; windows from the first request are numbered by their start.
+    /// The count of each window by number. Windows from the first request are numbered by their
+    /// start.
     Windows {
         counts: HashMap<u64, u64>,
         first: Option<u64>,
     },
-    /// The instant and the cost of everything admitted.
+    /// The instant and the cost of each admitted request.
     Log { stamps: Vec<(u64, u64)> },
 }
 
@@ -56,7 +57,7 @@ impl Oracle {
                 (tokens + u128::from(now - at) * units).min(full(quota)) >= scaled_cost
             }
             Self::Gcra { arrival } => {
-                // The burst tolerance leaves room for the burst less this very cost.
+                // The burst tolerance leaves room for the burst less the cost.
                 let tolerance = full(quota) - scaled_cost;
                 scaled_now + tolerance >= *arrival
             }
@@ -116,7 +117,7 @@ impl Oracle {
         scaled_now
     }
 
-    /// Returns the number of the window that `now` lies in.
+    /// Returns the number of the window at `now`.
     fn window(&self, quota: &Quota, now: u64) -> u64 {
         let period = micros(quota.period());
         match (self, quota.window_offset()) {
@@ -127,7 +128,7 @@ impl Oracle {
                 None,
             ) if now - first < period => *first,
             (_, None) => now,
-            // One period is added so that the window before the first offset has a number too.
+            // Add one period, so that the window before the first offset has a number too.
             (_, Some(offset)) => (now + period - offset) / period,
         }
     }

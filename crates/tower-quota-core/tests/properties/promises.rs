@@ -1,4 +1,4 @@
-//! The promises of a decision hold to the microsecond, for any quota.
+//! Tests that the promises of a decision hold to the microsecond, for any quota.
 
 use std::time::Duration;
 

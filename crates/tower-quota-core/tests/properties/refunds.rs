@@ -1,4 +1,4 @@
-//! Refunds: they leave at most what would be left without the charge.
+//! Tests that refunds leave at most the units that would remain without the charge.
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
@@ -61,7 +61,7 @@ proptest! {
 
     /// Asserts that up to eight prepared charges are refunded exactly, in any order and at any time.
     ///
-    /// What is left is as much as if only the other charges had been made.
+    /// The remaining units are the same as with the other charges only.
     #[test]
     fn refunds_of_eight_charges_are_exact(
         quota in quota().prop_filter("a bucket", |quota| quota.algorithm().is_bucket()),
@@ -139,7 +139,8 @@ proptest! {
                 after.decide(refund, &charge, later);
                 let (given, wanted) = (status(&after, later).remaining(), status(&before, later).remaining());
                 if quota.algorithm().is_bucket() && before.full_at() > now {
-                    // Another charge was still being refilled. Units that time has refilled are not given back again.
+                    // The bucket was still refilling another charge. A refund does not repeat the
+                    // units that time has refilled.
                     prop_assert!(given <= wanted);
                 } else {
                     prop_assert_eq!(given, wanted);
@@ -155,7 +156,7 @@ proptest! {
     ///
     /// A state records no more than it can count.
     #[test]
-    fn refund_gives_back_what_was_recorded(quota in quota(), first in 1..20_u64, cost in magnitude(1, u64::MAX)) {
+    fn refund_gives_back_recorded_units(quota in quota(), first in 1..20_u64, cost in magnitude(1, u64::MAX)) {
         let mut entry = Entry::default();
         let mut decide = |operation, cost| {
             let charge = Charge::new("limit", &quota, &KEY).cost(cost);
@@ -171,7 +172,7 @@ proptest! {
     }
 }
 
-/// Workers each charge a unit and give it back a moment later.
+/// Checks workers that each charge a unit, and give the unit back a moment later.
 #[test]
 fn overlapping_refunds_leave_nothing_used() {
     let quota = Quota::per_minute(10);

@@ -1,4 +1,4 @@
-//! Instances that count apart, each by its share of a quota, together keep the quota.
+//! Tests that instances which count separately by their shares keep the quota together.
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -10,7 +10,7 @@ use super::{config, magnitude};
 
 const YEAR: u128 = 366 * 86_400_000_000;
 
-/// Returns a number of instances: usually few, sometimes more than there are units.
+/// Returns a number of instances, usually few, and sometimes more than units.
 fn instances() -> impl Strategy<Value = u32> {
     prop_oneof![
         1..12_u32,
@@ -18,7 +18,7 @@ fn instances() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// Returns requests, each with the instance that it goes to.
+/// Returns requests, each with an instance.
 fn arrivals() -> impl Strategy<Value = Vec<(u8, Request)>> {
     (requests(150), vec(any::<u8>(), 150))
         .prop_map(|(requests, whose)| whose.into_iter().zip(requests).collect())
@@ -26,7 +26,8 @@ fn arrivals() -> impl Strategy<Value = Vec<(u8, Request)>> {
 
 /// Returns the units that instances may admit beyond the quota.
 ///
-/// No instance can have less than one unit. Each may admit one at once, and one more after a window's border.
+/// An instance has at least one unit, so each may admit one at once, and one more after a window's
+/// border.
 fn excess(quota: &Quota, instances: u32) -> u128 {
     let missing = u128::from(instances).saturating_sub(quota.capacity().into());
     if quota.algorithm().is_bucket() {
@@ -56,7 +57,7 @@ proptest! {
                 prop_assert!(burst < least);
                 return Ok(());
             }
-            // Only a rate that had to be rounded may be one that cannot be counted.
+            // Only a rounded rate may be impossible to count.
             Err(error) => {
                 prop_assert!(matches!(error, ConfigError::NotRepresentable { .. }), "{error:?}");
                 prop_assert!(period * parts > YEAR);
@@ -68,7 +69,7 @@ proptest! {
         let (its_units, its_period) = (u128::from(share.units()), u128::from(micros(share.period())));
         prop_assert!(its_units * period * parts <= units * its_period, "{share:?}");
         prop_assert!(u128::from(share.capacity()) * parts <= u128::from(quota.capacity()).max(parts));
-        // Nor is it much less: by less than a unit per burst, window, or year.
+        // The share is smaller than exact by less than a unit per burst, window, or year.
         prop_assert!((u128::from(share.capacity()) + 1) * parts > quota.capacity().into());
         let span = if quota.algorithm().is_bucket() { YEAR } else { its_period };
         prop_assert!(its_units * span / its_period >= units * span / (period * parts), "{share:?}");

@@ -1,4 +1,4 @@
-//! Properties of refusals, peeks, orders of limits and backward clocks, which change nothing.
+//! Tests refusals, peeks, orders of limits and clocks that go back, which change no state.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, prop_assert_eq, proptest};
@@ -17,11 +17,11 @@ static KEYS: [Key<'static>; 2] = [
     Key::new(Name::new("key"), b"0"),
     Key::new(Name::new("key"), b"1"),
 ];
-/// The longest jump back of a clock that is trusted.
+/// The longest trusted step back of a clock.
 const TRUSTED: u64 = 60_000_000;
 const START: u64 = 1_763_712_345_678_901;
 
-/// Returns up to four limits, each with the key it counts.
+/// Returns up to four limits with their keys.
 fn limits() -> impl Strategy<Value = Vec<(Quota, usize)>> {
     vec((quota(), 0..KEYS.len()), 1..=NAMES.len())
 }
@@ -85,7 +85,7 @@ proptest! {
             check(&mut entries, &limits, &order, &[0; 4], now);
             prop_assert_eq!(&entries, &before);
             for (cost, (quota, _)) in costs.iter_mut().zip(&limits) {
-                // Every third cost is a large one.
+                // Make every third cost large.
                 *cost = if *cost == 3 { quota.capacity() } else { *cost };
             }
             if !check(&mut entries, &limits, &order, &costs, now).is_allowed() {
@@ -119,7 +119,7 @@ proptest! {
         let (mut steady, mut jumpy) = (Play::new(quota), Entry::default());
         let mut latest = 0;
         for (request, jump) in trace.into_iter().zip(jumps) {
-            // The steady clock stands still while the other one is behind the last charge.
+            // The steady clock stands still while the other clock is behind the last charge.
             let cost = steady.arrive(request);
             let now = jump.map_or(steady.now, |jump| steady.now.saturating_sub(jump));
             steady.now = now.max(latest);

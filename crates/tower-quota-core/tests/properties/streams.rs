@@ -1,4 +1,4 @@
-//! Comparison of the model with the textbook algorithms, request by request.
+//! Compares the model with the textbook algorithms, request by request.
 
 use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, proptest};
 use tower_quota_core::{Algorithm, Outcome, Quota};
@@ -65,7 +65,8 @@ proptest! {
             prop_assert!(!matches!(decision.outcome(), Outcome::Wait(wait) if wait.is_zero()));
             let start = play.now + micros(decision.wait());
             if let Some((earlier, its_cost)) = before {
-                // Starts are rounded up to a microsecond, so two of them may look less than one closer than they are.
+                // Starts are rounded up to a microsecond, so two starts may seem closer by less
+                // than a microsecond.
                 let apart = u128::from(start - earlier + 1) * u128::from(quota.units());
                 let due = u128::from(its_cost) * u128::from(micros(quota.period()));
                 prop_assert!(apart > due, "{} starts at {} and the next at {}", its_cost, earlier, start);

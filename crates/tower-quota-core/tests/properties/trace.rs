@@ -1,4 +1,4 @@
-//! Random quotas, and random requests that often meet their limits.
+//! Draws random quotas, and random requests that often reach their limits.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::magnitude;
 
 const MILLISECOND: u64 = 1_000;
 const YEAR: u64 = 366 * 86_400_000_000;
-/// Logs keep a stamp per unit: more would only make the run slow.
+/// The maximum units of a log. A log keeps a stamp per unit, so more would only be slow.
 const LONG_LOG: u64 = 2_000;
 
 pub(crate) static KEY: Key<'static> = Key::EVERYONE;
@@ -84,7 +84,7 @@ pub(crate) enum Pause {
     Reset(i8),
 }
 
-/// One request: the pause before it, and its cost.
+/// A request, as the pause before it and the cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) pause: Pause,
@@ -93,11 +93,11 @@ pub(crate) struct Request {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cost {
-    /// This many units, or the capacity when that is less.
+    /// This many units, up to the capacity.
     Units(u64),
-    /// A share of the capacity, in parts of 2^16; at least one unit.
+    /// A share of the capacity in parts of 2^16, at least one unit.
     Share(u16),
-    /// The units left after the last decision, and this many units more.
+    /// The remaining units of the last decision, and this many units more.
     Left(u64),
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct Play {
 }
 
 impl Play {
-    /// Starts in November 2025, somewhere inside of every window.
+    /// Starts in November 2025, in the middle of every window.
     pub(crate) fn new(quota: Quota) -> Self {
         Self {
             quota,
@@ -163,7 +163,7 @@ impl Play {
         wanted.clamp(1, capacity)
     }
 
-    /// Returns the charge of a cost. Its request waits only for its turn in a queue.
+    /// Returns the charge of a cost. The request waits only for its turn in a queue.
     pub(crate) fn charge(&self, cost: u64) -> Charge<'_> {
         Charge::new("limit", &self.quota, &KEY).cost(cost)
     }

@@ -1,4 +1,4 @@
-//! The turns of a leaky bucket, when some are cancelled.
+//! Tests the turns of a leaky bucket while some are cancelled.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use super::trace::{KEY, fraction, micros, quota_by};
 
 const START: u64 = 1_763_712_345_678_901;
 
-/// A queue, and the turns that it has given.
+/// A queue, and the turns of its requests.
 struct Queue {
     quota: Quota,
     entry: Entry,
     now: u64,
-    /// Each turn that was not cancelled: its start and its cost.
+    /// The start and the cost of each turn that was not cancelled.
     turns: Vec<(u64, u64)>,
-    /// The decisions that gave the turns, in the same order.
+    /// The decisions with the turns, in the same order.
     decisions: Vec<Decision>,
 }
 
@@ -63,7 +63,7 @@ impl Queue {
         self.decide(refund, charge.turn(decision.statuses()[0].reset_after()));
     }
 
-    /// Asserts that no turn begins before the units of the one before have drained.
+    /// Asserts that no turn begins before the units of the previous turn have drained.
     fn are_even(&self) -> Result<(), String> {
         let mut turns = self.turns.clone();
         turns.sort_unstable();
@@ -107,7 +107,7 @@ proptest! {
     }
 }
 
-/// Covers a client that fills the queue again and again, and cancels all turns but the last.
+/// Covers a client that fills the queue repeatedly, and cancels all turns except the last.
 #[test]
 fn client_cannot_save_turns_for_a_burst() {
     let quota = Quota::per_second(1)

@@ -1,4 +1,4 @@
-//! Two versions of a quota that count a client in turn, as during a rolling deployment.
+//! Tests two versions of a quota that count a client in turn, as during a rolling deployment.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{config, magnitude};
 const START: u64 = 1_763_712_345_678_901;
 const DAY: u64 = 86_400;
 
-/// Two versions of a quota, and the client they count.
+/// Two versions of a quota, with a client.
 struct Versions {
     quotas: [Quota; 2],
     entry: Entry,
@@ -44,7 +44,7 @@ impl Versions {
         u128::from(grains) * u128::from(self.quotas[1 - version].grain())
     }
 
-    /// Returns what one version refills in this time, in parts of a unit.
+    /// Returns the refill of a version in this time, in parts of a unit.
     fn refill(&self, version: usize, micros: u64) -> u128 {
         self.parts(version, self.quotas[version].refill()) * u128::from(micros)
     }
@@ -118,7 +118,8 @@ proptest! {
         let large = usize::from(other.capacity() > one.capacity());
         let [more, fewer] = [large, 1 - large].map(|version| versions.quotas[version].capacity());
         let unit = versions.parts(0, one.grain());
-        // The version that counts the client; the units that may be admitted, and that were.
+        // Track the version that counts the client, the highest allowed units, and the admitted
+        // units.
         let (mut counted, mut most, mut admitted) = (large, unit * u128::from(more), 0);
         for (version, pause, share) in requests {
             let quota = versions.quotas[version];
@@ -150,9 +151,9 @@ proptest! {
     }
 }
 
-/// Covers slow quotas and fast clients, who ask often while one unit is refilled.
+/// Covers slow quotas and fast clients, with many requests during the refill of one unit.
 #[test]
-fn slow_versions_in_turn_refill_at_their_rates() {
+fn alternating_slow_versions_refill_at_their_rates() {
     let days = |units, days| Quota::new(units, Duration::from_secs(days * DAY));
     let pairs = [
         ([days(1, 366), days(1, 365)], 100_000),
@@ -169,7 +170,7 @@ fn slow_versions_in_turn_refill_at_their_rates() {
     }
 }
 
-/// Asserts that a refusal by a version of less capacity gives a client nothing back.
+/// Asserts that a refusal by a version with a smaller capacity gives no units back.
 #[test]
 fn refusal_by_smaller_version_creates_nothing() {
     let mut versions = Versions::new([Quota::per_second(10), Quota::per_second(100)]);

@@ -1,4 +1,4 @@
-//! Requests that are answered from memory, and their answers.
+//! Tests requests that the cache answers from memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn refusal_older_than_a_second_asks() {
     let charge = Charge::new("minute", &MINUTE, &key).cost(6);
     setting.check(&[charge]);
     setting.check(&[charge]);
-    // In the last eighth of the second, one request renews what is known.
+    // In the last eighth of the second, one request renews the entry.
     for (pause, is_asked) in [(0, false), (874_999, false), (1, true), (1, false)] {
         setting.clock.advance(Duration::from_micros(pause));
         assert_eq!(setting.watch(&[charge]).1, is_asked);
@@ -57,7 +57,7 @@ fn unexpected_admission_ends_older_refusal() {
     for cost in [6, 1] {
         setting.check(&[charge.cost(cost)]);
     }
-    // By another process.
+    // Another process resets the limit.
     let Ok(_) = setting
         .store
         .memory
@@ -79,7 +79,7 @@ fn cost_above_capacity_never_fits() {
     }
     assert_eq!(setting.check(&[charge.cost(7)]).outcome(), Outcome::Never);
     assert_eq!(setting.calls(), 2);
-    // It says nothing about smaller costs.
+    // The refusal says nothing about smaller costs.
     assert!(setting.check(&[charge.cost(2)]).is_allowed());
 }
 
@@ -141,13 +141,13 @@ fn refusal_has_all_statuses_in_order() {
         let statuses = decision.statuses().iter();
         statuses.map(|status| status.name.to_string()).collect()
     };
-    // The first one knows all its keys by the store's answer.
+    // The cache knows all keys of the first request from the store's answer.
     let asked = setting.check(&charges);
     let (known, was_asked) = setting.watch(&charges);
     assert!(!was_asked);
     assert_eq!(known, asked);
     assert_eq!(names(&known), ["day", "shadow", "burst"]);
-    // A limit of an unknown key has the status of a new client, and would refuse nothing.
+    // A limit of an unknown key has the status of a new client, and never refuses.
     let unknown = client(3);
     let charges = [
         Charge::new("shadow", &MINUTE, &unknown).shadow(),
@@ -164,7 +164,7 @@ fn refusal_has_all_statuses_in_order() {
 fn refusal_from_memory_is_not_remembered() {
     let setting = Setting::new();
     let outer = || RefusalCache::with_clock(setting.cache.clone(), setting.clock.clone());
-    // Two layers on clones of one cache have a cache each before it.
+    // Two layers on clones of one cache have a cache each in front of it.
     let (one, other) = (outer(), outer());
     let key = client(1);
     let charge = Charge::new("minute", &MINUTE, &key);
@@ -201,7 +201,7 @@ fn refund_reset_and_charge_end_refusal() {
 }
 
 #[test]
-fn peek_asks_and_keeps_refusal() {
+fn peek_calls_store_and_keeps_refusal() {
     let setting = Setting::new();
     let key = client(1);
     let charge = Charge::new("minute", &MINUTE, &key).cost(6);
@@ -214,7 +214,7 @@ fn peek_asks_and_keeps_refusal() {
 }
 
 #[test]
-fn max_age_of_zero_asks_each_time() {
+fn max_age_of_zero_calls_store_each_time() {
     let setting = Setting::new();
     let cache = setting.cache.clone().max_age(Duration::ZERO);
     let setting = Setting { cache, ..setting };

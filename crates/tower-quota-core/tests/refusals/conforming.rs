@@ -1,4 +1,4 @@
-//! The refusal cache as a store: it decides what the model decides, but for what its documentation names.
+//! Tests that the refusal cache decides like the model, except for the documented caveats.
 
 use tower_quota_core::RefusalCache;
 use tower_quota_testkit::conformance::{CASES, run};
@@ -6,7 +6,7 @@ use tower_quota_testkit::{ManualClock, block_on};
 
 use crate::SharedStore;
 
-/// The cases that an answer from memory fails, and the reason.
+/// The cases that fail with answers from memory, and the reason.
 const EXCEPTIONS: [(&str, &str); 4] = [
     (
         "first_refusals_are_free",

@@ -1,4 +1,4 @@
-//! Refusals that the store counts: penalties, and the cost of refused requests.
+//! Tests refusals that the store counts, for penalties and counted refusals.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tower_quota_testkit::block_on;
 use crate::{MINUTE, Setting, client};
 
 #[test]
-fn counted_refusals_ask_ten_times_a_second() {
+fn counted_refusals_call_store_ten_times_per_second() {
     let penalty = Penalty::after(5).step(Duration::from_secs(60));
     let key = client(1);
     let plain = Charge::new("minute", &MINUTE, &key);
@@ -24,7 +24,7 @@ fn counted_refusals_ask_ten_times_a_second() {
             assert!(!setting.check(&[charge]).is_allowed());
             setting.clock.advance(Duration::from_micros(100));
         }
-        // Ten checks, and with nine of them a call that carries the refusals in between.
+        // There are ten checks, and nine calls with the refusals in between.
         assert_eq!(setting.calls() - before, 19);
     }
 }
@@ -51,7 +51,7 @@ fn carried_strikes_block_like_counted_ones() {
     }
 }
 
-/// Asks a limit with a penalty and enough left, beside a limit that is used up.
+/// Checks a limit with a penalty and remaining units, together with a spent limit.
 #[test]
 fn other_limits_refusal_gives_no_strike() {
     let penalty = Penalty::after(10).step(Duration::from_secs(60));
@@ -72,7 +72,8 @@ fn other_limits_refusal_gives_no_strike() {
         );
         setting.clock.advance(Duration::from_millis(1));
     }
-    // Another process uses it up. The requests before gave no strike, and the next one gives one.
+    // Another process spends the limit. The requests before gave no strike, and the next one gives
+    // a strike.
     let Ok(peeked) = setting
         .store
         .memory
@@ -92,7 +93,7 @@ fn other_limits_refusal_gives_no_strike() {
 }
 
 #[test]
-fn counted_units_beside_strikes_are_exact() {
+fn counted_units_with_strikes_are_exact() {
     let penalty = Penalty::after(5).step(Duration::from_secs(60));
     let key = client(1);
     let hour = Quota::per_hour(1_000);
@@ -121,13 +122,14 @@ fn counted_units_beside_strikes_are_exact() {
 }
 
 #[test]
-fn carried_units_are_those_refused() {
+fn carried_units_equal_refused_units() {
     let key = client(1);
     let quota = Quota::per_second(20);
     let charge = Charge::new("second", &quota, &key).count_refusals();
     let setting = Setting::new();
     setting.check(&[charge.cost(20)]);
-    // Within the tenth of a second, one unit each 50 ms comes back and is taken by the refused requests.
+    // Within the tenth of a second, a unit comes back every 50 ms, and the refused requests take
+    // it.
     for _ in 0..8 {
         assert!(!setting.check(&[charge.cost(2)]).is_allowed());
         setting.clock.advance(Duration::from_millis(20));
@@ -141,7 +143,7 @@ fn carried_units_are_those_refused() {
 }
 
 #[test]
-fn counting_limit_beside_refusing_one_is_charged() {
+fn counting_limit_is_charged_when_another_refuses() {
     let key = client(1);
     let (refusing, counting) = (Charge::new("minute", &MINUTE, &key), Quota::per_hour(1_000));
     let charges = [
@@ -154,7 +156,7 @@ fn counting_limit_beside_refusing_one_is_charged() {
         assert!(!setting.check(&charges).is_allowed());
     }
     assert_eq!(setting.calls(), 2);
-    // One that a caller counts leaves the others to the next check.
+    // A refusal that a caller counts leaves the other refusals to the next check.
     setting.apply(Operation::Refuse, &charges);
     setting.clock.advance(Duration::from_millis(100));
     setting.check(&charges);

@@ -1,4 +1,4 @@
-//! No false refusal on random traces: each answer from memory is compared with what the store would say.
+//! Tests on random traces that each refusal from memory agrees with the store.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tower_quota_testkit::block_on;
 
 use crate::{Setting, client};
 
-/// The steps of all traces together.
+/// The number of steps of all traces together.
 const STEPS: u32 = 1_000_000;
 const STEPS_PER_TRACE: u32 = 250;
 const LIMITS: [&str; 3] = ["burst", "minute", "day"];
@@ -43,7 +43,8 @@ impl Random {
         let quota = Quota::new(1 + self.below(9), Duration::from_micros(period));
         let algorithm = Algorithm::ALL[self.index(Algorithm::ALL.len())];
         let quota = match algorithm {
-            // Each hold moves the instant of the next decision, which then is ahead of the clock.
+            // Keep the quota, because each hold moves the instant of the next decision ahead of the
+            // clock.
             Algorithm::Concurrent => quota,
             _ => quota.try_algorithm(algorithm).unwrap_or(quota),
         };
@@ -55,18 +56,19 @@ impl Random {
     }
 }
 
-/// A trace of random operations, and what the cache did.
+/// A trace of random operations, and counts of the cache's answers.
 struct Trace {
     random: Random,
     setting: Setting,
     quotas: Vec<Quota>,
     last: Vec<Taken>,
     answered: u64,
-    /// The latest instant so far. Behind it, a store decides at the instant of the last change.
+    /// The latest instant so far. At an earlier instant, a store decides at the instant of the last
+    /// change.
     latest: Timestamp,
 }
 
-/// An admitted check that can still be refunded.
+/// An admitted check that has a refund left.
 type Taken = (usize, usize, u64, Timestamp);
 
 impl Trace {
@@ -91,7 +93,7 @@ impl Trace {
             (4..8, _) => clock.advance(Duration::from_micros(self.random.below(50_000))),
             (8..10, _) => clock.advance(Duration::from_micros(self.random.below(2_000_000))),
             (10..14, Some(retry)) => {
-                // A microsecond before, at, or after the promised instant.
+                // Move to a microsecond before, at, or after the promised instant.
                 clock.advance(
                     (retry + Duration::from_micros(self.random.below(3)))
                         .saturating_sub(Duration::from_micros(1)),
@@ -109,7 +111,7 @@ impl Trace {
         self.latest = self.latest.max(self.setting.clock.now());
         let keys: Vec<Key<'_>> = (0..2).map(client).chain([Key::EVERYONE]).collect();
         let (key, limit) = (self.random.index(3), self.random.index(3));
-        // Mostly the limit's own quota, sometimes another one.
+        // Use the limit's own quota mostly, and sometimes another quota.
         let quota_of = |random: &mut Random, limit: usize| {
             limit + if random.one_in(40) { LIMITS.len() } else { 0 }
         };
@@ -163,7 +165,8 @@ impl Trace {
 
     fn check(&mut self, charges: &[Charge<'_>], limit: usize, key: usize) -> Option<Duration> {
         let now = self.setting.clock.now();
-        // What the store would say. A peek counts a cost of 0 as 1, so those are left out: they are never refused.
+        // Peek for the store's answer. Leave out costs of 0, which are never refused, because a
+        // peek counts them as 1.
         let paying: Vec<Charge<'_>> = charges
             .iter()
             .copied()
@@ -184,12 +187,12 @@ impl Trace {
             return decision.retry_after();
         }
         self.answered += 1;
-        // Behind the latest instant, a store decides at the last change of any key of the request.
+        // At an earlier instant, a store decides at the last change of any key of the request.
         assert!(
             !expected.is_allowed() || now < self.latest,
             "a false refusal: {decision:?} instead of {expected:?} to {charges:?}"
         );
-        // Another limit of the request may be known to the store alone.
+        // The store may know another refusing limit of the request.
         let (known, longest) = (decision.retry_after(), expected.retry_after());
         let is_exact = expected.outcome() == Outcome::Never || known <= longest;
         assert!(
@@ -235,7 +238,7 @@ fn penalised_clients_have_no_false_refusal() {
             .apply(Operation::Peek, &[charge])
             .into_inner();
         let (decision, was_asked) = setting.watch(&[charge]);
-        // The store that is asked each time has counted the strikes that this one has yet to count.
+        // The store without a cache has counted strikes that the other store has yet to count.
         let strict = block_on(direct.store.check(&[charge])).unwrap();
         assert!(was_asked || !peeked.is_allowed() || !strict.is_allowed());
         assert!(!was_asked || decision.is_allowed() == peeked.is_allowed());

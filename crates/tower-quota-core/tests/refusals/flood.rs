@@ -1,4 +1,4 @@
-//! Floods of requests of one client through several caches, in virtual time. All calls take equally long.
+//! Tests floods of one client through several caches, in virtual time. All calls take equally long.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -19,7 +19,7 @@ const ONE_WAY: Duration = Duration::from_millis(1);
 
 type Slot = Arc<Mutex<Option<Decision>>>;
 
-/// A call on its way to the store.
+/// A call in flight to the store.
 struct Sent {
     arrives_at: Timestamp,
     operation: Operation,
@@ -27,7 +27,7 @@ struct Sent {
     answer: Slot,
 }
 
-/// A store at a distance: a call is decided when it arrives.
+/// A distant store, which decides a call at its arrival.
 #[derive(Clone)]
 struct DistantStore {
     clock: ManualClock,
@@ -76,19 +76,19 @@ fn pop_if<T>(queue: &mut VecDeque<T>, is_due: impl Fn(&T) -> bool) -> Option<T> 
 
 type BoxAnswer = Pin<Box<dyn Future<Output = Result<Decision, std::convert::Infallible>> + Send>>;
 
-/// What a flood came to.
+/// The result of a flood.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Outcome {
     requests: u64,
-    /// The checks that the store has decided, in each second.
+    /// The number of checks that the store has decided in each second.
     decided: Vec<u64>,
     admitted: u64,
 }
 
 /// Sends a request every `pause` for some seconds, to one of the instances in turn.
 ///
-/// Each request that a cache refuses is asked of the store too, which must refuse it when the request would have reached
-/// it. Each other request must have its answer after one round trip.
+/// The store must also refuse each request that a cache refuses, at the instant at which the
+/// request would have arrived. All other requests must have an answer after one round trip.
 fn flood(quota: &Quota, instances: usize, pause: Duration, seconds: u64) -> Outcome {
     let clock = ManualClock::default();
     let model = ModelStore::with_clock(clock.clone());
@@ -165,7 +165,7 @@ fn flood_costs_few_decisions_a_second() {
     ] {
         let outcome = flood(&quota, 1, Duration::from_micros(10), 4);
         println!("{quota:?}: {outcome:?}");
-        // In the first round trip nothing is known.
+        // The caches know no refusal in the first round trip.
         assert!(outcome.decided[0] <= 400, "{outcome:?}");
         assert!(
             outcome.decided[1..].iter().all(|calls| *calls <= 200),
@@ -174,7 +174,8 @@ fn flood_costs_few_decisions_a_second() {
     }
 }
 
-/// Units come back within a round trip, to fifteen times as many requests from four instances.
+/// Checks units that come back within a round trip, under fifteen times as many requests from four
+/// instances.
 #[test]
 fn fast_bucket_is_used_up_without_waits() {
     for quota in [Quota::per_second(1_000), Quota::per_second(1_000).burst(20)] {
@@ -182,7 +183,7 @@ fn fast_bucket_is_used_up_without_waits() {
         println!("{quota:?}: {outcome:?}");
         let decided: u64 = outcome.decided.iter().sum();
         assert!(decided * 2 < outcome.requests, "{outcome:?}");
-        // All units are used, but for those that requests of two units leave.
+        // All units are used, except for units that requests of two units leave.
         assert!(outcome.admitted > 2_500, "{outcome:?}");
     }
 }

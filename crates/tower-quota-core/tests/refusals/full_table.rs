@@ -1,4 +1,4 @@
-//! Refusals that give way in a full table.
+//! Tests which refusals a full table drops.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn setting() -> Setting {
 }
 
 #[test]
-fn full_table_evicts_what_ends_first() {
+fn full_table_evicts_earliest_end() {
     let setting = setting();
     let hour = Quota::per_hour(1);
     let keys: Vec<Key<'_>> = (0..12).map(client).collect();
@@ -49,7 +49,7 @@ fn full_table_evicts_what_ends_first() {
 }
 
 #[test]
-fn refusals_too_old_to_be_used_give_way() {
+fn full_table_drops_old_refusals_first() {
     let (setting, day, second) = (
         setting(),
         Quota::per_day(1).fixed_window(),

@@ -1,4 +1,4 @@
-//! Refusals of requests that hold units too.
+//! Tests refusals of requests with a hold.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn request<'a>(key: &'a Key<'a>, other: &'a Key<'a>) -> [Charge<'a>; 2] {
 }
 
 #[test]
-fn spent_limit_beside_hold_is_remembered() {
+fn spent_limit_with_hold_is_remembered() {
     let (ann, everyone) = (client(1), Key::EVERYONE);
     for other in [&ann, &everyone] {
         let setting = Setting::new();
@@ -64,7 +64,7 @@ fn released_hold_keeps_refusals() {
     setting.check(&charges);
     setting.apply(refund, &charges[1..]);
     assert!(!setting.watch(&charges).1);
-    // Other units that come back end the record.
+    // A refund of other units ends the record.
     setting.apply(refund, &charges[..1]);
     assert!(setting.watch(&charges).0.is_allowed());
 }

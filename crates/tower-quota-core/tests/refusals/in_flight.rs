@@ -1,4 +1,4 @@
-//! Calls that are under way together: none records a refusal that another one has ended.
+//! Tests that no call records a refusal that another call in flight has ended.
 
 use tower_quota_core::{Charge, Operation, Quota, RefusalCache, Store, Timestamp};
 use tower_quota_testkit::{ScriptedAnswer, ScriptedStore, SharedStore, block_on};
@@ -13,7 +13,7 @@ fn setting() -> (RefusalCache<SharedStore<ScriptedStore>>, ScriptedStore) {
     )
 }
 
-/// An operation that is sent while a check is under way that will be refused.
+/// An operation that is sent during a check that will be refused.
 #[derive(Clone, Copy, Debug)]
 enum Interference {
     Operation(Operation),
@@ -28,7 +28,8 @@ fn check_during_change_records_nothing() {
     };
     let operations = [Operation::Reset, Operation::Charge, refund].map(Interference::Operation);
     for interference in operations.into_iter().chain([Interference::OtherQuota]) {
-        // The check is sent before it, or after it and before its end; answers come in either order.
+        // Send the check before the operation, or during it, and deliver the answers in either
+        // order.
         for order in 0..4 {
             let (cache, store) = setting();
             let key = client(1);
@@ -58,7 +59,8 @@ fn check_during_change_records_nothing() {
             store.set_default(ScriptedAnswer::memory());
             let asked = store.operations().len();
             block_on(cache.check(&[charge])).unwrap();
-            // A check that was sent after another quota has converted the counter again, and is remembered.
+            // A check that was sent after the change of quota has converted the counter again, so
+            // the cache remembers the refusal.
             let is_last = order & 1 == 1 && matches!(interference, Interference::OtherQuota);
             assert_eq!(
                 store.operations().len() > asked,

@@ -1,6 +1,6 @@
-//! The refusal cache before a store that is asked in parallel, on one clock.
+//! Tests the refusal cache in front of a store, on one clock.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod answers;
 mod conforming;
@@ -22,7 +22,7 @@ use tower_quota_testkit::{ManualClock, ModelStore, block_on};
 const CLIENT: Name = Name::new("client");
 const MINUTE: Quota = Quota::per_minute(6);
 
-/// A store that other processes could share, made of the model.
+/// A store of the model that other processes could share.
 #[derive(Clone, Debug)]
 struct SharedStore {
     memory: ModelStore,
@@ -54,7 +54,7 @@ impl Store for SharedStore {
     }
 }
 
-/// A refusal cache before a shared store, on one clock.
+/// A refusal cache in front of a shared store, on one clock.
 struct Setting {
     cache: RefusalCache<SharedStore>,
     store: SharedStore,
@@ -89,7 +89,7 @@ impl Setting {
         block_on(self.cache.apply(operation, charges)).unwrap()
     }
 
-    /// Sends a check, and returns the decision and whether the store was asked.
+    /// Sends a check. Returns the decision, and whether the cache has called the store.
     fn watch(&self, charges: &[Charge<'_>]) -> (Decision, bool) {
         let before = self.calls();
         let decision = self.check(charges);

@@ -1,4 +1,4 @@
-//! Known refusals, and last statuses, while the store is unavailable.
+//! Tests known refusals and last statuses while the store is unavailable.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn outage_keeps_refusal_until_it_ends() {
 }
 
 #[test]
-fn outage_answers_are_none_of_the_stores() {
+fn outage_refusals_come_from_memory() {
     let setting = Setting::new();
     let (key, other) = (client(1), client(2));
     let charge = Charge::new("minute", &MINUTE, &key).cost(6);

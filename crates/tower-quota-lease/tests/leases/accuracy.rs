@@ -1,4 +1,4 @@
-//! The instances admit nearly all of a quota, and ask the store rarely.
+//! Tests that instances admit nearly all of a quota, with few calls to the store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,8 @@ use crate::{LIMIT, key, pass};
 fn fleet(quota: Quota, instances: u64, load_percent: u64) -> Fleet {
     let rate = quota.units() * 1_000_000 / u64::try_from(quota.period().as_micros()).unwrap();
     let gap = instances * 100_000_000 / (rate * load_percent);
-    // At least two periods: what is held at the end, and given up of the burst once, does not count for the rate.
+    // Run for at least two periods, because the units held at the end and the smaller burst do not
+    // count for the rate.
     let (span, delay) = (
         (2 * quota.period()).max(Duration::from_secs(30)),
         Duration::from_millis(1),
@@ -34,7 +35,7 @@ fn fleet(quota: Quota, instances: u64, load_percent: u64) -> Fleet {
     }
 }
 
-/// Returns the share of what could be admitted that was, in thousandths.
+/// Returns the admitted share of the admissible units, in thousandths.
 fn admitted(fleet: &Fleet, outcome: &Outcome) -> u64 {
     let refilled = fleet.quota.units() * fleet.span.as_secs() / fleet.quota.period().as_secs();
     let possible = (fleet.quota.capacity() + refilled).min(outcome.offered);
@@ -43,7 +44,7 @@ fn admitted(fleet: &Fleet, outcome: &Outcome) -> u64 {
 
 #[test]
 fn steady_demand_gets_its_quota() {
-    // Leases of the last one last half a second, the longest time.
+    // Leases of the last quota last for half a second, the longest term.
     let quotas = [
         Quota::per_second(100),
         Quota::per_second(1_000),
@@ -73,7 +74,7 @@ fn burst_is_used_up_once() {
             ..fleet(Quota::per_second(200), instances, 200)
         };
         let outcome = run(fleet.run());
-        // A twentieth of the burst is given up.
+        // Leases give up a twentieth of the burst.
         assert!(
             admitted(&fleet, &outcome) >= least,
             "{instances} instances: {}",
@@ -83,7 +84,7 @@ fn burst_is_used_up_once() {
 }
 
 #[test]
-fn hot_client_asks_store_rarely() {
+fn hot_client_calls_store_rarely() {
     for (instances, load, most_percent) in [
         (1, 50, 13),
         (1, 90, 8),
@@ -113,7 +114,7 @@ fn cold_client_costs_no_further_calls() {
 
 #[test]
 fn worst_load_gets_nine_tenths() {
-    // Bursts of 40 units at a time, from eight instances, on a bucket just large enough to be leased.
+    // Eight instances send bursts of 40 units, to a bucket that is just large enough for leases.
     let quota = Quota::per_second(100).burst(100);
     let fleet = Fleet {
         most_units: 40,
@@ -128,7 +129,7 @@ fn worst_load_gets_nine_tenths() {
     );
 }
 
-/// Counts the operations about the key of all clients.
+/// Counts the operations on the key of all clients.
 struct Counting {
     store: MemoryStore,
     about_everyone: AtomicU64,
@@ -146,7 +147,8 @@ impl Store for Counting {
     }
 }
 
-/// Sends requests of ever new clients through eight instances. Each also takes a unit of a limit for all.
+/// Sends requests of new clients through eight instances. Each request also takes a unit of a limit
+/// for all.
 #[test]
 fn limit_for_everyone_is_no_hot_spot() {
     const INSTANCES: u64 = 8;

@@ -1,19 +1,22 @@
-//! The check of a run: whether all that was spent fits into the quotas.
+//! Checks that all spent units of a run fit into the quotas.
 //!
-//! Only the store's calls and the admitted requests are looked at, not what an instance says about its leases.
+//! The audit only reads the store's calls and the admitted requests, and never an instance's own
+//! figures.
 //!
-//! 1. Every unit that an instance spends without the store was charged by a lease of that instance, no more than a
-//!    lease's time before, and no unit of a lease is spent twice.
-//! 2. What an instance returns of its leases it has not spent, limit by limit.
-//! 3. What all instances have spent of a counter is replayed on the limit's own quota and must fit, in any interval.
+//! 1. A lease of the same instance charged every unit that an instance spends without the store, at
+//!    most a lease's term before. No unit of a lease is spent twice.
+//! 2. An instance has not spent the units that it returns, for each limit.
+//! 3. The units that all instances have spent of a counter must fit into the limit's own quota, in
+//!    any interval.
 //!
-//! Refunds: a refunded request counts as if it had never been made, before its refund and after. What it was charged is
-//! back, and no more than that: if a refund gives more, the requests that are not refunded exceed the quota.
+//! A refunded request counts as if it had never been made, before and after the refund. If a refund
+//! gives too many units back, the other requests exceed the quota.
 //!
-//! Resets: an interval is cut at a reset. What was charged before it counts to the part before, also if it is spent a
-//! lease's time later at most: other instances do not know of the reset. They refund the rest of such leases to a
-//! counter that has forgotten the charge. A bucket and a log give nothing back for that. A window does, and may admit as
-//! much in addition: at most what the instances held at the reset.
+//! A reset divides an interval. Units that were charged before the reset count to the first part,
+//! even if an instance spends them up to a lease's term later, because other instances do not know
+//! of the reset. These instances refund the rest of the leases to a counter that has forgotten the
+//! charge. A bucket and a log give no units back for such a refund. A window does, and may admit
+//! the units that the instances held at the reset in addition.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -24,23 +27,23 @@ use crate::LIMIT;
 use crate::mixed::{Admitted, COUNTERS, Mixed, Run, limit_of};
 use crate::recorder::{Call, Caller};
 
-/// Units of a counter that were charged by a lease.
+/// The units of a counter that a lease has charged.
 #[derive(Debug)]
 struct Leased {
     charged: Spent,
     ends_at: u64,
 }
 
-/// Units of a counter that were spent, or charged.
+/// The units of a counter that were spent, or charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Spent {
-    /// The number of resets before they were charged.
+    /// The number of resets before the charge.
     part: usize,
     at: u64,
     units: u64,
 }
 
-/// Finds the first thing that is wrong with a run.
+/// Returns the first violation in a run.
 pub(crate) fn audit(fleet: &Mixed, run: &Run) -> Result<(), String> {
     (0..COUNTERS).try_for_each(|counter| Audit::new(fleet, run, counter).run())
 }
@@ -50,9 +53,9 @@ struct Audit<'r> {
     run: &'r Run,
     quota: Quota,
     counter: usize,
-    /// The time of a lease, in microseconds.
+    /// The term of a lease, in microseconds.
     term: u64,
-    /// The calls about this counter, with the number of resets before each.
+    /// The calls on this counter, with the number of resets before each call.
     calls: Vec<(usize, &'r Call)>,
     resets: Vec<(usize, &'r Call)>,
 }
@@ -90,7 +93,7 @@ impl<'r> Audit<'r> {
             .charges()
             .filter_map(|(part, call)| Some((call.caller.request?, self.charged(part, call))))
             .collect();
-        // A request that has called the store took units of leases just before the call.
+        // A request that called the store took leased units just before the call.
         let checks = self.run.calls.iter();
         let checks = checks.filter(|call| call.operation == Operation::Check);
         let called_at: HashMap<u64, Timestamp> = checks
@@ -129,8 +132,8 @@ impl<'r> Audit<'r> {
                         let at = called_at.get(&request.id).unwrap_or(&request.at);
                         from_leases.push((at.as_micros(), units));
                     }
-                    // The store was not asked for the refund: the units are in a lease that was charged at the same
-                    // instant as another limit of the request.
+                    // The refund went into a lease without a call, because the lease has the
+                    // instant of another limit of the request.
                     (Some(charged), true) if !refunded.contains(&request.id) => {
                         leased.push(self.lease(*charged, u64::MAX));
                     }
@@ -186,7 +189,7 @@ impl<'r> Audit<'r> {
             let own_after =
                 resets.filter(|reset| reset.instance == instance && reset.sent > caller.sent);
             let reset = own_after.map(|reset| reset.sent).min();
-            // Nothing is known about the order of one instant.
+            // The order within one instant is unknown.
             self.lease(
                 self.charged(part, call),
                 reset.map_or(u64::MAX, |reset| reset.as_micros() + 1),
@@ -203,7 +206,7 @@ impl<'r> Audit<'r> {
         Leased { charged, ends_at }
     }
 
-    /// Checks that an instance spends and returns no more than its leases were charged with.
+    /// Checks that an instance spends and returns no more units than its leases have charged.
     fn returned_fits(
         &self,
         instance: u64,
@@ -230,7 +233,8 @@ impl<'r> Audit<'r> {
         ))
     }
 
-    /// Finds a charge for each unit that was spent without the store: the one that ends first.
+    /// Finds a charge for each unit that was spent without the store, beginning with the lease that
+    /// ends first.
     fn match_leases(
         &self,
         leased: &mut [Leased],
@@ -268,7 +272,7 @@ impl<'r> Audit<'r> {
                 let taken = lease.charged.units.min(units);
                 lease.charged.units -= taken;
                 units -= taken;
-                // With leases from before a reset and after it, nothing tells which one is spent.
+                // With leases from before and after a reset, the spent lease is unknown.
                 if is_clear {
                     spent.push(Spent {
                         at,
@@ -281,7 +285,7 @@ impl<'r> Audit<'r> {
         Ok(())
     }
 
-    /// Checks what was spent between two resets against the limit's own quota.
+    /// Checks the units spent between two resets against the limit's own quota.
     fn fits(&self, spent: &[Spent]) -> Result<(), String> {
         let part = spent.first().map_or(0, |spent| spent.part);
         let over = match self.quota.algorithm() {
@@ -328,7 +332,7 @@ impl<'r> Audit<'r> {
         })
     }
 
-    /// Finds the first unit that is more than a sliding window promises, with leases and without.
+    /// Finds the first unit above the promise of a sliding window, with or without leases.
     fn first_full_period<'s>(&self, spent: &'s [Spent], part: usize) -> Option<&'s Spent> {
         let returned: u64 = self
             .refunds_across_resets(part)
@@ -345,7 +349,8 @@ impl<'r> Audit<'r> {
         })
     }
 
-    /// Returns the refunds of leases that a reset has wiped out: when these were charged, and how many units came back.
+    /// Returns the refunds of leases from before a reset, as the instants of the charges and the
+    /// units given back.
     fn refunds_across_resets(&self, part: usize) -> impl Iterator<Item = (u64, u64)> {
         let refunds = self
             .calls
@@ -370,7 +375,7 @@ impl<'r> Audit<'r> {
 
     /// Checks that an instance refunds no lease that it had before its own reset.
     fn no_refund_across_own_reset(&self) -> Result<(), String> {
-        // Of each instance, the leases by the instant of their charge.
+        // The leases of each instance, by the instant of their charge.
         let mut leases: HashMap<(u64, Timestamp), Timestamp> = HashMap::new();
         for (_, charge) in self.charges() {
             let asked = leases
@@ -413,7 +418,7 @@ impl<'r> Audit<'r> {
     }
 }
 
-/// Returns the time of a lease, as the crate's page says it.
+/// Returns the term of a lease by the crate's documentation.
 fn longest_lease(quota: &Quota, longest: Duration) -> u64 {
     let period = micros(quota.period());
     let longest_of_quota = match quota.algorithm() {

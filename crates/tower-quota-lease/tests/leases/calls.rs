@@ -1,4 +1,4 @@
-//! Calls to the store, with the refusal cache and with leases.
+//! Tests the number of calls to the store, with the refusal cache and with leases.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tower_quota_testkit::simulation::{self, Network, VirtualClock, run};
 use crate::server::Server;
 use crate::{LIMIT, check, instance_over, key, pass};
 
-/// The stores between an instance and the network.
+/// The wrappers between an instance and the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stack {
     Cache,
@@ -60,7 +60,7 @@ fn calls(stack: Stack, units: u64, instances: u64, load: u64) -> u64 {
     })
 }
 
-/// Sends requests at random times, and waits for no answer. Returns their number.
+/// Sends requests at random times without waiting for answers. Returns the number of requests.
 async fn ask(store: impl Store, units: u64, gap: u64, seed: u64) -> u64 {
     let store = Arc::new(store);
     let mut random = Rng::with_seed(seed);
@@ -99,8 +99,8 @@ fn leased_load(quota: Quota, per_milli: u32, delays: Range<Duration>) -> LeaseSt
     })
 }
 
-/// At the start of a window and during a call for a lease, requests wait instead of asking one by one. Otherwise a slow
-/// store would get more requests than a fast one, and stay slow.
+/// Checks that requests wait for the lease at the start of a window and during a call. Otherwise a
+/// slow store would get more requests than a fast store, and stay slow.
 #[test]
 fn slow_store_gets_few_requests() {
     let quota = Quota::per_second(2_000).fixed_window();

@@ -1,4 +1,4 @@
-//! The end of an instance, and of its leases.
+//! Tests closing an instance with leases.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use tower_quota_testkit::simulation::{Network, VirtualClock, run};
 use crate::server::Server;
 use crate::{LIMIT, QUOTA, check, instance, key, make_hot, pass, stored_units};
 
-/// A store behind a network, which notes that it was closed.
+/// A store behind a network, which records that it was closed.
 struct Closable {
     network: Network<Server>,
     is_closed: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! Without leases, the wrapper decides exactly as the store inside.
+//! Tests that the wrapper without leases decides exactly like the inner store.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! All instances together never exceed the quota, whatever is lost, cut off, paused or ends.
+//! Tests that all instances together never exceed the quota, despite lost calls, partitions, pauses
+//! and crashes.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use crate::fleet::Fleet;
 use crate::mixed::{Flood, MOST_UNITS, Mixed};
 use crate::recorder::Call;
 
-/// Draws quotas that are leased. A bucket is full again soon after a lease was taken from it.
+/// Draws quotas with leases. A bucket is soon full again after a lease.
 fn quota() -> impl Strategy<Value = Quota> {
     let periods = prop::sample::select(vec![700_u64, 1_000, 2_000]);
     (
@@ -47,10 +48,11 @@ fn with_burst(quota: Quota, burst: u64) -> Quota {
     }
 }
 
-/// Draws floods, after calm times in which the instances hold leases and the quota is nearly full.
+/// Draws floods after calm times, when the instances hold leases and the quota is nearly full.
 ///
-/// A unit too many is admitted where leases taken in the calm are spent in the flood, beside all that the store has
-/// left. Floods therefore begin at any time, often just after a window has, and may last until a period is over.
+/// An excess would come from leases of the calm that are spent in the flood, in addition to all
+/// units in the store. Floods therefore begin at any time, often just after the start of a window,
+/// and may last for a period.
 fn floods(quota: Quota) -> impl Strategy<Value = Vec<Range<Duration>>> {
     let period = u64::try_from(quota.period().as_millis()).unwrap();
     let flood = (
@@ -71,7 +73,7 @@ fn floods(quota: Quota) -> impl Strategy<Value = Vec<Range<Duration>>> {
 }
 
 fn fleet() -> impl Strategy<Value = Fleet> {
-    // In the calm, some requests within a lease's time: few enough that the quota is full, and enough to be leased.
+    // In the calm, send few enough requests that the quota stays full, and enough for leases.
     let load = (1..=6_u64, 1_500..12_000_u64, 1..4_u64);
     let network = (0..5_u8, 200..6_000_u64, bool::weighted(0.3));
     let with_floods = quota().prop_flat_map(|quota| (Just(quota), floods(quota)));
@@ -93,7 +95,7 @@ fn fleet() -> impl Strategy<Value = Fleet> {
     )
 }
 
-/// Draws a quota that is leased. This many units a second are a load of some 15 to 100 %.
+/// Draws a quota with leases, for which this many units per second are a load of some 15 to 100 %.
 fn loaded_quota(units_per_second: u64) -> impl Strategy<Value = Quota> {
     let periods = prop::sample::select(vec![700_u64, 1_000, 2_000, 2_000]);
     (periods, leasable_algorithm(), 15..100_u64, 60..200_u64).prop_map(
@@ -109,7 +111,8 @@ fn loaded_quota(units_per_second: u64) -> impl Strategy<Value = Quota> {
 
 /// Draws fleets whose requests have several limits on two keys, costs, refunds and resets.
 ///
-/// A lease lasts 7 to 200 ms, and a third of the networks are so slow that answers may come after the end of their lease.
+/// A lease lasts for 7 to 200 ms. A third of the networks are so slow that answers may come after
+/// the end of the lease.
 fn mixed_in_calm() -> impl Strategy<Value = Mixed> {
     (1..=4_u64, 1_000..6_000_u64).prop_flat_map(|(instances, gap)| {
         let quota = || loaded_quota(instances * 1_000_000 * MOST_UNITS / 2 / gap);
@@ -148,10 +151,10 @@ fn mixed_in_calm() -> impl Strategy<Value = Mixed> {
     })
 }
 
-/// Adds floods. Some of them come again when what was spent in the first one leaves a log.
+/// Adds floods. Some floods repeat when the units of the first flood leave a log.
 fn mixed() -> impl Strategy<Value = Mixed> {
     mixed_in_calm().prop_flat_map(|fleet| {
-        // With more than one limit, the smallest one refuses.
+        // With several limits, the smallest limit refuses.
         let limits = prop::sample::select(vec![1_u8, 2, 4, 1, 2, 4, 1, 2, 4, 3, 5, 6, 7]);
         let client = prop_oneof![4 => Just(0_u64), 1 => Just(1)];
         let quotas = fleet.quotas;
@@ -182,7 +185,7 @@ fn mixed() -> impl Strategy<Value = Mixed> {
     })
 }
 
-/// Runs this part of the usual cases: each is seconds of a fleet.
+/// Returns this part of the usual number of cases, because each case is seconds of a fleet.
 fn cases(part: u32) -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig {
@@ -195,12 +198,13 @@ fn cases(part: u32) -> ProptestConfig {
 proptest! {
     #![proptest_config(cases(2))]
 
-    /// Replays the units on the limit's own quota, at the instants at which they were spent. All of them must fit.
+    /// Replays the units on the limit's own quota, at the instants at which they were spent. All
+    /// units must fit.
     #[test]
     fn spent_units_fit_into_quota(fleet in fleet()) {
         let outcome = run(fleet.run());
         match fleet.quota.algorithm() {
-            // A sliding window promises this much, with leases and without.
+            // A sliding window promises this bound, with or without leases.
             Algorithm::SlidingWindow => {
                 prop_assert!(outcome.most_in_period(&fleet.quota) <= 2 * fleet.quota.units());
             }
@@ -220,9 +224,10 @@ proptest! {
     }
 }
 
-/// Runs a fleet whose audit has all of it to look at: leases, refunds, resets, and what is spent without the store.
+/// Runs a fleet with leases, refunds, resets, and units spent without the store, to cover the whole
+/// audit.
 #[test]
-fn mixed_requests_use_what_is_audited() {
+fn mixed_requests_cover_whole_audit() {
     let quota = Quota::per_second(1_000);
     let fleet = Mixed {
         quotas: [quota, quota.fixed_window(), quota.sliding_log()],

@@ -1,4 +1,4 @@
-//! A fleet of instances that share a store, under a load.
+//! Runs a fleet of instances that share a store, under a load.
 
 use std::future::{Future, poll_fn};
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub(crate) struct Fleet {
     pub(crate) most_units: u64,
     pub(crate) span: Duration,
     pub(crate) loss_percent: u8,
-    /// The longest time of a message.
+    /// The longest delay of a message.
     pub(crate) delay: Duration,
     pub(crate) faults: bool,
     /// The times in which all instances are flooded.
@@ -36,16 +36,16 @@ pub(crate) struct Fleet {
 /// The result of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// The admitted requests: when their units were spent, and how many.
+    /// The admitted requests, with the instant and the units spent.
     pub(crate) admitted: Vec<(Timestamp, u64)>,
     pub(crate) offered: u64,
-    /// Calls to the store, in the background and for requests.
+    /// The calls to the store, in the background and for requests.
     pub(crate) calls: u64,
     pub(crate) requests: u64,
 }
 
 impl Fleet {
-    /// Runs the fleet, and returns what it has admitted.
+    /// Runs the fleet, and returns the outcome.
     pub(crate) async fn run(&self) -> Outcome {
         let clock = VirtualClock::start();
         let server = Arc::new(Server::new(clock.clone()));
@@ -77,7 +77,7 @@ impl Fleet {
         let started = clock.now();
         let mut outcome = Outcome::default();
         let mut waiting = tokio::task::JoinSet::new();
-        // Planned in microseconds; the runtime's timer has milliseconds, so several may be due at once.
+        // Plan in microseconds. The runtime's timer has milliseconds, so several requests may be due at once.
         let mut next = Duration::ZERO;
         while next < self.span {
             next += Duration::from_micros(random.u64(0..=2 * self.gap_at(next)));
@@ -90,7 +90,8 @@ impl Fleet {
             outcome.offered += units;
             let mut decision = Decision::default();
             if store.check_at_once(&charges, &mut decision) {
-                // Units of a lease are spent now, whenever they were charged.
+                // Record the present instant, because leased units were charged earlier and are
+                // spent now.
                 if decision.is_allowed() {
                     outcome.admitted.push((clock.now(), units));
                 }
@@ -100,7 +101,8 @@ impl Fleet {
             let (store, clock) = (store.clone(), clock.clone());
             waiting.spawn(async move {
                 let mut answer = pin!(answer);
-                // A request may wait for a lease, and then spends its units without a call.
+                // Poll once, because a request that waits for a lease spends its units without a
+                // call.
                 let answered = poll_fn(|context| {
                     let by_lease = store.stats().by_lease;
                     let answer = answer.as_mut().poll(context);
@@ -126,7 +128,8 @@ impl Fleet {
 
     /// Returns the mean time between two requests.
     ///
-    /// A flood brings the capacity of the quota in each of its first three milliseconds, then in each 100 ms.
+    /// A flood costs the capacity of the quota in each of the first three milliseconds, and then
+    /// every 100 ms.
     fn gap_at(&self, instant: Duration) -> u64 {
         let Some(flood) = self.floods.iter().find(|flood| flood.contains(&instant)) else {
             return self.gap;
@@ -138,7 +141,7 @@ impl Fleet {
         )
     }
 
-    /// Pauses the instance now and then, cuts it off, or lets it rest until it is cold.
+    /// Sometimes pauses the instance, cuts it off, or lets it rest until the clients are cold.
     async fn disturb(&self, random: &mut Rng, store: &Instance) {
         if !self.faults {
             return;
@@ -152,10 +155,10 @@ impl Fleet {
     }
 }
 
-/// Returns the time between two requests so long after the start of a flood.
+/// Returns the time between two requests, this long after the start of a flood.
 ///
-/// The requests that the instances make in each half of a millisecond, for three of them, and then in each 50 ms, cost the
-/// capacity. `units` is the cost of one request of each instance.
+/// The requests of all instances cost the capacity in each of the first three half milliseconds,
+/// and then every 50 ms. `units` is the cost of one request of each instance.
 pub(crate) fn flood_gap(since_start: Duration, units: u64, capacity: u64) -> u64 {
     let span = if since_start < Duration::from_millis(3) {
         500
@@ -165,7 +168,7 @@ pub(crate) fn flood_gap(since_start: Duration, units: u64, capacity: u64) -> u64
     (span * units / capacity).max(5)
 }
 
-/// Waits until an instant, or within the millisecond before it: the runtime's timer has no shorter ones.
+/// Waits until an instant, or up to a millisecond less, which is the step of the runtime's timer.
 pub(crate) async fn wait_until(instant: Timestamp, clock: &VirtualClock) {
     let wait = instant.since(clock.now());
     if wait >= Duration::from_millis(1) {
@@ -174,7 +177,7 @@ pub(crate) async fn wait_until(instant: Timestamp, clock: &VirtualClock) {
 }
 
 impl Outcome {
-    /// Finds the first admitted request that the quota does not hold.
+    /// Finds the first admitted request above the quota.
     pub(crate) fn first_over(&self, quota: &Quota) -> Option<(Timestamp, u64)> {
         let (mut entry, client) = (Entry::default(), key(0));
         self.admitted.iter().copied().find(|(at, units)| {

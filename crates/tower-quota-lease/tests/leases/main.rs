@@ -1,6 +1,6 @@
-//! Leases, seen from outside: instances, a network and time are simulated.
+//! Tests leases with simulated instances, network and time.
 
-#![expect(clippy::unwrap_used, reason = "what a test calls may fail like a test")]
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod accuracy;
 mod audit;
@@ -31,27 +31,28 @@ use self::server::Server;
 const CLIENT: Name = Name::new("client");
 const LIMIT: Name = Name::new("limit");
 
-/// Leased by its own numbers: nothing is refilled, and the units that are counted can be compared.
+/// A quota that is leased unchanged and never refills in a test, so that counted units can be
+/// compared.
 const QUOTA: Quota = Quota::per_hour(100_000).fixed_window();
 
 type Instance = Leased<Network<Server>>;
 
-/// Makes a store, and an instance that asks it over a network.
+/// Makes a store, and an instance behind a network.
 fn instance() -> (Arc<Server>, Instance) {
     instance_over(Duration::from_micros(300)..Duration::from_micros(600))
 }
 
-/// Makes a store, and an instance with the default options.
+/// Makes a store, and an instance behind a network with the default options.
 fn instance_over(delays: Range<Duration>) -> (Arc<Server>, Instance) {
     instance_with(LeaseOptions::default(), delays)
 }
 
-/// Makes a store, and an instance that asks it over a network with these delays each way.
+/// Makes a store, and an instance behind a network with these delays each way.
 fn instance_with(options: LeaseOptions, delays: Range<Duration>) -> (Arc<Server>, Instance) {
     let clock = VirtualClock::start();
     let server = Arc::new(Server::new(clock.clone()));
     let network = Network::new(Arc::clone(&server), 1).delays(delays);
-    // An instance's clock says nothing about the store's.
+    // Give the instance another clock than the store, because their clocks are independent.
     let clock = clock.ahead_by(Duration::from_secs(1_000));
     (server, Leased::with_clock(network, options, clock))
 }
@@ -74,7 +75,7 @@ async fn pass(millis: u64) {
     simulation::pass(Duration::from_millis(millis)).await;
 }
 
-/// Asks often and long enough that the client is leased. Returns the number of admitted requests.
+/// Sends enough requests that the client gets leases. Returns the number of admitted requests.
 async fn make_hot(store: &impl Store, quota: &Quota, client: u64) -> u64 {
     let mut admitted = 0;
     for _ in 0..60 {
@@ -88,7 +89,7 @@ async fn make_hot(store: &impl Store, quota: &Quota, client: u64) -> u64 {
     admitted
 }
 
-/// Returns what the store has counted of a quota.
+/// Returns the used units of a quota in the store.
 async fn stored_units(store: &Server, quota: &Quota, client: u64) -> u64 {
     let decision = store
         .check(&[Charge::new(LIMIT, quota, &key(client)).cost(0)])

@@ -1,4 +1,4 @@
-//! A fleet whose requests have several limits on two keys, costs, refunds and resets.
+//! Runs a fleet with several limits on two keys, costs, refunds and resets.
 
 use std::future::poll_fn;
 use std::ops::Range;
@@ -17,15 +17,15 @@ use crate::recorder::{Call, Link, Recorder};
 use crate::server::Server;
 use crate::{key, pass};
 
-/// The limits: two of each client, and one of all.
+/// The number of limits, which are two of each client, and one of all.
 const LIMITS: usize = 3;
 const NAMES: [Name; LIMITS] = [Name::new("one"), Name::new("other"), Name::new("everyone")];
 const CLIENTS: u64 = 2;
 /// The largest cost of a request in the calm.
 pub(crate) const MOST_UNITS: u64 = 3;
-/// The part of a quota that one request of a flood may cost.
+/// The divisor of a quota for the largest cost in a flood.
 const FLOOD_SHARE: u64 = 40;
-/// The counters: the limits of each client, and that of all.
+/// The number of counters, of the limits of each client and the limit of all.
 pub(crate) const COUNTERS: usize = 5;
 
 type Instance = Leased<Link>;
@@ -34,19 +34,20 @@ type Instance = Leased<Link>;
 #[derive(Clone, Debug)]
 pub(crate) struct Mixed {
     pub(crate) quotas: [Quota; LIMITS],
-    /// The longest time of a lease.
+    /// The longest term of a lease.
     pub(crate) longest: Duration,
     pub(crate) instances: u64,
     /// The mean time between two requests of an instance in the calm, in microseconds.
     pub(crate) gap: u64,
-    /// The limits of most requests in the calm, a bit for each. Their client is the first one.
+    /// The limits of most requests in the calm, a bit for each. These requests are of the first
+    /// client.
     pub(crate) limits: u8,
     pub(crate) span: Duration,
-    /// The longest time of a message.
+    /// The longest delay of a message.
     pub(crate) delay: Duration,
     pub(crate) loss_percent: u8,
     pub(crate) floods: Vec<Flood>,
-    /// The share of the requests that are followed by a refund.
+    /// The share of requests with a refund afterwards.
     pub(crate) refund_percent: u8,
     pub(crate) resets: bool,
     pub(crate) seed: u64,
@@ -61,7 +62,7 @@ pub(crate) struct Flood {
     pub(crate) limits: u8,
 }
 
-/// A request that was admitted.
+/// An admitted request.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     pub(crate) instance: u64,
@@ -81,14 +82,15 @@ pub(crate) struct Asked {
     is_refundable: bool,
 }
 
-/// The result of a run: the admitted requests, and all calls in the order of the store.
+/// The result of a run, with the admitted requests, and all calls in the order of the store.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) admitted: Vec<Admitted>,
     pub(crate) calls: Vec<Call>,
 }
 
-/// Keeps refunds and resets apart: a refund of what was charged before a reset gives back what was charged after it.
+/// Keeps refunds and resets apart, because a refund of a charge from before a reset gives back
+/// units of later charges.
 #[derive(Debug, Default)]
 struct Resets {
     is_resetting: AtomicBool,
@@ -97,7 +99,7 @@ struct Resets {
 }
 
 impl Asked {
-    /// Returns the counters that are charged, with their units.
+    /// Returns the charged counters with their units.
     pub(crate) fn units(&self) -> impl Iterator<Item = (usize, u64)> {
         let counters = self.costs.iter().enumerate().filter(|(_, cost)| **cost > 0);
         counters.map(|(limit, cost)| (counter(limit, self.client), *cost))
@@ -199,7 +201,7 @@ impl Mixed {
             .find(|flood| flood.time.contains(&instant))
     }
 
-    /// Returns the mean time between two requests. A flood brings the capacity of the first of its limits.
+    /// Returns the mean time between two requests. A flood costs the capacity of its first limit.
     fn gap_at(&self, instant: Duration) -> u64 {
         let Some(flood) = self.flood_at(instant) else {
             return self.gap;
@@ -232,7 +234,7 @@ impl Load {
     async fn run(mut self) -> Vec<Admitted> {
         let started = self.clock.now();
         let (mut waiting, mut id) = (JoinSet::new(), self.number << 32);
-        // Planned in microseconds; the runtime's timer has milliseconds, so several may be due at once.
+        // Plan in microseconds. The runtime's timer has milliseconds, so several requests may be due at once.
         let mut next = Duration::ZERO;
         while next < self.fleet.span {
             next += Duration::from_micros(self.random.u64(0..=2 * self.fleet.gap_at(next)));
@@ -251,7 +253,7 @@ impl Load {
         core::mem::take(&mut self.admitted.lock().unwrap())
     }
 
-    /// Makes a request. Some are dropped before their answer has come.
+    /// Makes a request. Sometimes drops the request before the answer.
     fn request(&mut self, id: u64, now: Duration, waiting: &mut JoinSet<()>) {
         let asked = self.draw(now);
         let clock = self.clock.clone();
@@ -281,7 +283,7 @@ impl Load {
                 .store()
                 .for_request(id, || self.store.check(charges))
         });
-        // A request that has waited for a lease may call the store later.
+        // Keep the store, because a request that has waited for a lease may call the store later.
         let store = self.store.clone();
         let answer = poll_fn(move |context| {
             let poll = || answer.as_mut().poll(context);
@@ -309,7 +311,7 @@ impl Load {
             None if self.random.u8(0..4) > 0 => (0, self.fleet.limits),
             None => (self.random.u64(0..CLIENTS), self.random.u8(1..1 << LIMITS)),
         };
-        // What is leased is spent by small costs, and the rest of the store by large ones.
+        // Small costs spend the leases, and large costs spend the rest of the store.
         let is_large = flood.is_some() && self.random.u8(0..4) == 0;
         let mut costs = [0; LIMITS];
         for (limit, cost) in costs
@@ -364,7 +366,7 @@ impl Load {
         });
     }
 
-    /// Resets some limits of a client, or that of all.
+    /// Resets some limits of a client, or the limit of all.
     async fn reset(&mut self, id: u64) {
         if self.resets.is_resetting.swap(true, Ordering::Relaxed) {
             return;
@@ -384,7 +386,7 @@ impl Load {
                 .store()
                 .for_request(id, || self.store.apply(Operation::Reset, charges))
         });
-        // A reset that is lost may have been done.
+        // Ignore the answer, because a lost reset may have reached the store.
         let _ = answer.await;
         self.resets
             .last

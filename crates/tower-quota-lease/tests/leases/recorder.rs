@@ -10,7 +10,7 @@ use tower_quota_testkit::simulation::{Lost, Network, VirtualClock};
 use crate::server::Server;
 
 tokio::task_local! {
-    /// The sender of the call that passes the network.
+    /// The sender of the present call.
     static CALLER: Caller;
 }
 
@@ -18,17 +18,18 @@ tokio::task_local! {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
     pub(crate) instance: u64,
-    /// The request that is decided, refunded or reset. Leases and their refunds are asked for in the background.
+    /// The request that is decided, refunded or reset, or `None` for leases and their refunds in
+    /// the background.
     pub(crate) request: Option<u64>,
     pub(crate) sent: Timestamp,
 }
 
-/// A call as the store has answered it.
+/// A call with the answer of the store.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) caller: Caller,
     pub(crate) operation: Operation,
-    /// The limits, by their numbers in the tests, and their units.
+    /// The numbers of the limits in the tests, with their units.
     pub(crate) charges: Vec<(usize, u64)>,
     pub(crate) at: Timestamp,
     pub(crate) is_allowed: bool,
@@ -52,7 +53,7 @@ pub(crate) struct Link {
 type Answer<E> = Pin<Box<dyn Future<Output = Result<Decision, E>> + Send>>;
 
 impl Recorder {
-    /// Makes a store that names limits by these numbers.
+    /// Makes a store. `number_of` returns the number of a limit in the tests.
     pub(crate) fn new(store: Server, number_of: fn(&Charge<'_>) -> usize) -> Self {
         Self {
             store,
@@ -111,7 +112,7 @@ impl Link {
         &self.network
     }
 
-    /// Makes the calls of a function in the name of a request.
+    /// Records the calls of a function for a request.
     pub(crate) fn for_request<T>(&self, request: u64, call: impl FnOnce() -> T) -> T {
         let name = |request| *self.request.lock().unwrap_or_else(PoisonError::into_inner) = request;
         name(Some(request));

@@ -1,4 +1,4 @@
-//! Refusals of leased keys: when an instance refuses by itself, and for how long.
+//! Tests when an instance refuses leased keys without a call, and for how long.
 
 use std::time::Duration;
 
@@ -24,7 +24,8 @@ fn crowd_at_empty_bucket_costs_few_calls() {
                 millis += 1;
             }
         }
-        // A lease of this quota lasts 50 ms. In a quarter of that, there is one call for it or for a request, and a refund.
+        // A lease of this quota lasts for 50 ms. A quarter of this time has one call for a lease or
+        // a request, and a refund.
         let calls = store.store().calls();
         assert!(
             calls <= 2 * millis / 12 + 50,
@@ -47,7 +48,7 @@ fn returned_units_end_refusals() {
         make_hot(&store, &quota, 1).await;
         let mut decision = Decision::default();
         let mut leased_at = None;
-        // Refused often enough to be remembered.
+        // Refuse the client often enough that the cache remembers a refusal.
         while store.stats().refused_here < 10 {
             let by_lease = store.stats().by_lease;
             match store.check_at_once(&charges, &mut decision) {
@@ -87,7 +88,7 @@ fn refusals_of_long_ago_are_no_demand() {
         let client = key(1);
         let charge = Charge::new(LIMIT, &quota, &client);
         make_hot(&store, &quota, 1).await;
-        // Most of them by what is remembered of the refusal.
+        // The cache answers most of these requests.
         while store.stats().refused_here < 1_000 {
             check(&store, &[charge]).await;
         }
@@ -101,7 +102,7 @@ fn refusals_of_long_ago_are_no_demand() {
     });
 }
 
-/// Asks for more than its leases hold, while the store has enough for all of it.
+/// Sends costs above the leased units, while the store has enough units.
 #[test]
 fn hot_client_of_mixed_costs_is_admitted() {
     run(async {
@@ -119,7 +120,8 @@ fn hot_client_of_mixed_costs_is_admitted() {
     });
 }
 
-/// Waits as long as refusals say. A lease for which others would be refused must not take what came back meanwhile.
+/// Waits for the retry time. A lease must not take the units that came back for the waiting
+/// request.
 #[test]
 fn client_that_waits_is_admitted() {
     run(async {
@@ -153,7 +155,8 @@ fn never_fitting_cost_has_no_retry_time() {
         let charges = |units| [Charge::new(LIMIT, &quota, &client).cost(units)];
         for cost in [1, 20] {
             make_hot(&store, &quota, 1).await;
-            // The store counts by a burst of 950 units. The last of them are refused here, with a time.
+            // The store counts by a burst of 950 units. The instance refuses the last units with a
+            // retry time.
             while check(&store, &charges(cost)).await.is_allowed() {}
             for _ in 0..5 {
                 let refused = check(&store, &charges(951)).await;
@@ -166,7 +169,7 @@ fn never_fitting_cost_has_no_retry_time() {
 }
 
 #[test]
-fn refused_large_cost_refuses_no_small_one() {
+fn refused_large_cost_keeps_small_costs_admitted() {
     run(async {
         let (_, store) = instance();
         let client = key(1);
@@ -174,7 +177,7 @@ fn refused_large_cost_refuses_no_small_one() {
         let charges = |units| [Charge::new(LIMIT, &QUOTA, &client).cost(units)];
         assert!(check(&store, &charges(90_000)).await.is_allowed());
         assert!(!check(&store, &charges(90_000)).await.is_allowed());
-        // More than are leased.
+        // Send more requests than leased units.
         for _ in 0..200 {
             assert!(check(&store, &charges(1)).await.is_allowed());
         }
@@ -183,7 +186,8 @@ fn refused_large_cost_refuses_no_small_one() {
 
 pub(crate) const SECOND: Quota = Quota::per_second(200);
 
-/// Asks for a client of [`SECOND`] until it is refused without the store. Returns the store inside, too.
+/// Sends requests of a client of [`SECOND`] until the instance refuses without a call. Also returns
+/// the inner store.
 pub(crate) async fn refused_here(charges: &[Charge<'_>]) -> (ScriptedStore, Leased<ScriptedStore>) {
     let clock = ManualClock::default();
     let server = ScriptedStore::with_clock(clock.clone());
@@ -200,7 +204,7 @@ pub(crate) async fn refused_here(charges: &[Charge<'_>]) -> (ScriptedStore, Leas
     (server, store)
 }
 
-/// Fails at once, before the last answer is old. Every request then gets its choice for a failure.
+/// Fails calls before the last answer is old. The instance then passes the failures on.
 #[test]
 fn failed_call_ends_short_refusals() {
     run(async {
@@ -209,7 +213,7 @@ fn failed_call_ends_short_refusals() {
         let (server, store) = refused_here(&charges).await;
         server.set_default(ScriptedAnswer::error("gone"));
         server.clock().advance(Duration::from_millis(13));
-        // The first one may be refused in favour of a lease, which fails.
+        // The instance may refuse the first request in favour of a lease, which fails.
         let _ = store.check(&charges).await;
         pass(1).await;
         for _ in 0..5 {
@@ -223,7 +227,7 @@ fn failed_call_ends_short_refusals() {
     });
 }
 
-/// Hangs up, which says nothing about the store: others are still refused by its last answer.
+/// Drops a request. The instance still refuses others by the store's last answer.
 #[test]
 fn cancelled_request_keeps_short_refusals() {
     run(async {
@@ -231,7 +235,8 @@ fn cancelled_request_keeps_short_refusals() {
         let charges = [Charge::new(LIMIT, &SECOND, &client)];
         let (server, store) = refused_here(&charges).await;
         server.set_default(ScriptedAnswer::memory().held());
-        // A lease is asked for, and then, since its answer is held, an exact round trip.
+        // The first call fetches a lease. The store holds the answer, so the second call is an
+        // exact round trip.
         for _ in 0..2 {
             server.clock().advance(Duration::from_millis(13));
             drop(store.check(&charges));
@@ -261,7 +266,7 @@ fn refusal_shows_store_time_and_rest() {
         assert!(refused.statuses()[0].remaining() < 40, "{refused:?}");
         for _ in 0..3_000 {
             let decision = check(&store, &[Charge::new(LIMIT, &quota, &client)]).await;
-            // As exactly as the time of a message allows.
+            // The retry time is exact to the delay of a message.
             assert!(
                 decision.at() <= server.now() + Duration::from_millis(2),
                 "{decision:?}"
@@ -311,9 +316,9 @@ fn cache_around_leases_remembers_other_limits() {
     });
 }
 
-/// Sends too few requests for a lease, as a client of a slow quota does.
+/// Sends too few requests for a lease, like a client of a slow quota.
 #[test]
-fn refused_client_below_lease_demand_costs_few_calls() {
+fn refused_client_without_leases_costs_few_calls() {
     run(async {
         let (_, store) = instance();
         let (slow, everyone) = (Quota::per_hour(600), Quota::per_second(10_000));

@@ -1,4 +1,4 @@
-//! Regions together never exceed the quota, and each always serves its floor.
+//! Tests that regions together never exceed the quota, and that each region serves its floor.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tower_quota_testkit::simulation::{Network, VirtualClock, run};
 use crate::{LIMIT, key, pass};
 
 const HOME: u64 = 1 << 62;
-/// The store of a region is ahead of the home store by so many seconds for each region.
+/// The lead of each region's store over the store of the previous region.
 const AHEAD: Duration = Duration::from_secs(1);
 
 type Local = Network<MemoryStore>;
@@ -46,7 +46,7 @@ impl World {
         }
     }
 
-    /// Makes a region that is 40 ms away from the home region, there and back.
+    /// Makes a region with a round trip of 40 ms to the home region.
     fn region(&self, name: &str) -> Region {
         self.region_at(name, Duration::from_millis(20), LeaseOptions::default())
     }
@@ -110,7 +110,8 @@ fn setting() -> impl Strategy<Value = (Quota, Vec<u32>)> {
     (quota, prop::collection::vec(1..33_u32, 2..=3))
 }
 
-/// Finds the first unit that the quota does not hold. Instants are those of the charges, by the clock of each store.
+/// Finds the first unit above the quota. Instants are the instants of the charges, by the clock of
+/// each store.
 fn first_over(quota: &Quota, mut taken: Vec<(u64, Duration, u64)>) -> Option<u64> {
     if quota.algorithm() == Algorithm::FixedWindow {
         let period = u64::try_from(quota.period().as_micros()).unwrap();
@@ -212,13 +213,13 @@ fn client_of_one_region_gets_floor_and_pool() {
         run(async {
             let world = World::new(&[("eu", 30), ("us", 20)], 1);
             let eu = world.region("eu");
-            // The burst is spent first.
+            // Spend the burst first.
             let _ = admitted_of_flood(&world, &eu, &quota, quota.period()).await;
             let span = 10 * quota.period();
             let units = admitted_of_flood(&world, &eu, &quota, span).await;
             #[expect(clippy::cast_precision_loss, reason = "a share in percent")]
             let share = units as f64 / (0.8 * 10.0 * quota.units() as f64);
-            // The flood may meet an eleventh window.
+            // The flood may reach an eleventh window.
             assert!((0.95..1.1).contains(&share), "{share} of {quota:?}");
         });
     }
@@ -278,11 +279,11 @@ fn reset_reaches_both_stores() {
 }
 
 #[test]
-fn small_or_penalised_quota_is_counted_at_home() {
+fn small_and_penalised_quotas_count_at_home() {
     run(async {
         let world = World::new(&[("eu", 30), ("us", 5)], 1);
         let (eu, us) = (world.region("eu"), world.region("us"));
-        // The share of 5 % has no unit.
+        // The share of 5 % is less than a unit.
         let small = Quota::per_hour(10).fixed_window();
         assert_eq!(admitted(&us, &small, 20).await, 10);
         assert_eq!(admitted(&eu, &small, 20).await, 0);
@@ -316,7 +317,7 @@ fn limit_counted_at_home_takes_request_home() {
             admitted_by_pool += u64::from(decision.is_allowed());
         }
         assert_eq!(admitted_by_pool, 50);
-        // The floor is left for requests without the other limit.
+        // Requests without the other limit still have the floor.
         assert_eq!(admitted(&eu, &quota, 100).await, 30);
     });
 }
@@ -342,7 +343,7 @@ fn shadow_is_judged_by_floor() {
 }
 
 #[test]
-fn refusal_has_shorter_retry_time_and_whole_limit() {
+fn refusal_has_shorter_retry_time_and_limit() {
     run(async {
         let world = World::new(&[("eu", 10)], 1);
         let eu = world.region("eu");
@@ -357,7 +358,7 @@ fn refusal_has_shorter_retry_time_and_whole_limit() {
 }
 
 #[test]
-fn lower_share_applies_at_once_and_higher_later() {
+fn lower_share_applies_before_higher_share() {
     run(async {
         let world = World::new(&[("eu", 30), ("us", 30)], 1);
         let eu = world.region("eu");

@@ -1,4 +1,4 @@
-//! Requests of all kinds: several limits and keys, costs, refunds, resets, peeks, changed quotas.
+//! Tests requests with several limits and keys, costs, refunds, resets, peeks and changed quotas.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn several_limits_are_leased_in_one_call() {
         }
         let stats = store.stats();
         assert!(stats.by_lease > 60, "{stats:?}");
-        // A call for a lease carries both limits: there are fewer calls than leases.
+        // A call for a lease carries both limits, so calls are fewer than leases.
         assert!(
             store.store().calls() < stats.by_store + stats.renewals + 10,
             "{stats:?}"
@@ -37,7 +37,7 @@ fn several_limits_are_leased_in_one_call() {
 }
 
 #[test]
-fn request_without_charges_asks_the_store() {
+fn request_without_charges_calls_store() {
     run(async {
         let (server, store) = instance();
         let decision = check(&store, &[]).await;
@@ -74,9 +74,9 @@ fn leased_and_cold_limits_charge_together() {
     });
 }
 
-/// Refunds one limit of a request whose other limit is leased when asked by itself.
+/// Refunds one limit of a request. The other limit has leases in requests of its own.
 #[test]
-fn settled_log_beside_hot_limit_is_refunded() {
+fn settled_log_with_hot_limit_is_refunded() {
     run(async {
         let (server, store) = instance();
         let (log, client, all) = (Quota::per_hour(5).sliding_log(), key(9), Key::EVERYONE);
@@ -170,12 +170,12 @@ fn refund_returns_units_to_lease_or_store() {
     });
 }
 
-/// Refunds requests that wait or are settled, while others of their limit are leased.
+/// Refunds requests that wait or settle, while other requests of the limit use leases.
 #[test]
-fn waiting_request_is_refunded_beside_leases() {
+fn waiting_request_is_refunded_during_leases() {
     run(async {
         let (_, store) = instance();
-        // What a conversion between two quotas would take or give is seen before it is refilled.
+        // Use a slow quota, so that the effect of a conversion shows before it is refilled.
         let quota = Quota::per_hour(1_000_000).burst(10_000);
         let client = key(1);
         let plain = Charge::new(LIMIT, &quota, &client);
@@ -251,7 +251,7 @@ fn changed_quota_is_leased_anew() {
 }
 
 #[test]
-fn exact_and_unleasable_charges_ask_the_store() {
+fn exact_and_unleasable_charges_call_store() {
     run(async {
         let (_, store) = instance();
         let penalty = Penalty::after(3);
@@ -290,7 +290,8 @@ fn exact_and_unleasable_charges_ask_the_store() {
 #[test]
 fn only_lasting_or_large_demand_is_leased() {
     run(async {
-        // A lease lasts 50 ms: what a burst has left of it would be missing in the store until then.
+        // A lease lasts for 50 ms. The rest of a burst's lease would be missing in the store until
+        // then.
         let quota = Quota::per_second(1_000);
         for (requests, is_leased) in [(40, false), (100, true)] {
             let (_, store) = instance();
@@ -368,8 +369,8 @@ fn calendar_lease_ends_with_its_window() {
         }
         assert!(store.stats().by_lease > 100, "{:?}", store.stats());
         assert!(store.close(Duration::from_secs(1)).await);
-        // The instance holds no units any more. The store counted all units that it spent on the next day, and those of a
-        // call that was under way at the border.
+        // The instance holds no units now. The store counted all units that the instance spent on
+        // the next day, and the units of a call in flight at the border.
         let counted = stored_units(&server, &quota, 1).await;
         assert!(next_day > 100, "{next_day} admitted");
         assert!(
@@ -379,7 +380,7 @@ fn calendar_lease_ends_with_its_window() {
     });
 }
 
-/// Resets a client while a lease is being asked for: the store has forgotten what it has charged for it.
+/// Resets a client during a call for a lease. The store has then forgotten the charge of the lease.
 #[test]
 fn reset_drops_lease_under_way() {
     run(async {
@@ -424,7 +425,7 @@ fn cut_off_instance_reaches_store_error() {
             }
         }
         store.store().cut(true);
-        // Two leases later, the last answer of the store says nothing more.
+        // After the time of two leases, the last answer of the store is too old.
         pass(100).await;
         for _ in 0..1_000 {
             let mut decision = Decision::default();
@@ -438,7 +439,8 @@ fn cut_off_instance_reaches_store_error() {
     });
 }
 
-/// Asks 5,000 times, five times after each pause, and waits for no answer before. Returns how many are admitted.
+/// Sends 5,000 requests without waiting for answers, five after each pause. Returns the number of
+/// admitted requests.
 async fn ask_in_parallel(store: &Instance, quota: &Quota, pause: Duration) -> u64 {
     let mut answers = Vec::new();
     for _ in 0..1_000 {
@@ -454,7 +456,7 @@ async fn ask_in_parallel(store: &Instance, quota: &Quota, pause: Duration) -> u6
     admitted
 }
 
-/// Gets answers within 200 to 800 ms, while a lease lasts for 500 ms.
+/// Uses answers after 200 to 800 ms, while a lease lasts for 500 ms.
 #[test]
 fn late_lease_is_refunded() {
     run(async {
@@ -477,7 +479,7 @@ fn late_lease_is_refunded() {
 fn lease_shorter_than_call_is_not_taken() {
     run(async {
         let (_, store) = instance_over(Duration::from_millis(3)..Duration::from_millis(4));
-        // A lease would last for 5 ms.
+        // A lease of this quota lasts for 5 ms.
         let quota = Quota::per_second(10_000).burst(1_000);
         let admitted = ask_in_parallel(&store, &quota, Duration::from_millis(1)).await;
         let stats = store.stats();
@@ -519,7 +521,7 @@ fn forced_charges_are_exact() {
         make_hot(&store, &QUOTA, 1).await;
         let client = key(1);
         let before = store.stats().by_store;
-        // Another limit refuses, and the forced units are taken all the same.
+        // Another limit refuses, and the store still takes the forced units.
         let minute = Quota::per_minute(1);
         let forced = [
             Charge::new("minute", &minute, &client),

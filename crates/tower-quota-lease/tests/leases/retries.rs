@@ -1,4 +1,4 @@
-//! Clients that wait as refusals say.
+//! Tests clients that wait for the retry time.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use tower_quota_testkit::simulation::run;
 
 use crate::{LIMIT, check, instance_over, key};
 
-/// Lets time pass to the microsecond. Timers have milliseconds.
+/// Lets time pass to the microsecond, although timers have steps of a millisecond.
 async fn pass_exactly(span: Duration) {
     tokio::time::advance(span).await;
 }
 
-/// Sends requests one at a time, at three times the quota, and retries after each refusal as soon as the refusal allows.
+/// Sends requests one by one at three times the quota, and retries each after its retry time.
 ///
-/// Returns the number of retries, and of refused retries.
+/// Returns the number of retries, and the number of refused retries.
 async fn obey(quota: Quota, cost: u64, delay: Duration) -> (u64, u64) {
     let (_, store) = instance_over(delay..2 * delay);
     let gap =

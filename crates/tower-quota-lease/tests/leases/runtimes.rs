@@ -1,4 +1,4 @@
-//! Leases live on the runtime of the request that asked for them.
+//! Tests leases on the runtimes of the requests that fetched them.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use tower_quota_testkit::ManualClock;
 
 use crate::{LIMIT, check, key};
 
-/// More than can be asked for meanwhile.
+/// A quota that the requests of a test never exhaust.
 const QUOTA: Quota = Quota::per_hour(10_000_000_000).fixed_window();
 
 type Store = Leased<MemoryStore>;
 
-/// Makes a store whose leases last for 5 ms. After one that was lost, none is asked for during 80 ms.
+/// Makes a store with leases of 5 ms. After a lost lease, the store fetches no lease for 80 ms.
 fn store() -> Store {
     Leased::with_options(
         MemoryStore::new(),
@@ -37,7 +37,7 @@ async fn ask(store: &Store) {
     );
 }
 
-/// Asks in a runtime of its own, which ends soon after it got two leases.
+/// Sends requests on a new runtime, which ends soon after two leases.
 fn use_leases(store: &Store) -> LeaseStats {
     let before = store.stats().renewals;
     let asking = async {
@@ -46,7 +46,7 @@ fn use_leases(store: &Store) -> LeaseStats {
             tokio::task::yield_now().await;
         }
     };
-    // Far longer than a call for a lease may take.
+    // Wait far longer than a call for a lease may take.
     let asked =
         runtime().block_on(async { tokio::time::timeout(Duration::from_secs(30), asking).await });
     assert!(asked.is_ok(), "no lease was taken");
@@ -78,7 +78,7 @@ fn units_of_ended_runtime_are_lost() {
     }
 }
 
-/// Asks a hundred times in a runtime of its own. Returns how many leases there were by then.
+/// Sends a hundred requests on a new runtime. Returns the number of leases so far.
 fn ask_often(store: &Leased<MemoryStore>) -> u64 {
     runtime().block_on(async {
         for _ in 0..100 {
@@ -111,7 +111,7 @@ fn lost_lease_pauses_later_ones() {
 }
 
 #[test]
-fn unsent_lease_costs_nothing() {
+fn unsent_lease_loses_no_units() {
     let clock = ManualClock::default();
     let options = LeaseOptions::default().longest(Duration::from_millis(500));
     let inner = MemoryStore::with_clock(10, clock.clone());
@@ -136,7 +136,7 @@ fn still_runtime_ends_no_leases_of_others() {
             ask(&store).await;
         }
     });
-    // Its task still asks for a lease, but for no longer than a call may take.
+    // The task still waits for a lease, but no longer than a call may take.
     assert!(use_leases(&store).by_lease > 0);
     drop(still);
 }

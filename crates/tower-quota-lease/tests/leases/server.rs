@@ -1,4 +1,4 @@
-//! A store in virtual time whose refusals carry entries, as those of Redis do.
+//! Makes a store in virtual time with entries in refusals, like the Redis store.
 
 use tower_quota_core::{Charge, Clock, Decision, Operation, Store, Timestamp};
 use tower_quota_testkit::simulation::VirtualClock;

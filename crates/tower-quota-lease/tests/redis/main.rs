@@ -1,6 +1,6 @@
-//! Instances that lease from a real Redis.
+//! Tests leases from a real Redis.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod regions;
 
@@ -11,9 +11,9 @@ use tower_quota_lease::Leased;
 use tower_quota_redis::RedisStore;
 use tower_quota_testkit::RedisServer;
 
-/// Nothing is refilled within the test.
+/// A quota that never refills during a test.
 const QUOTA: Quota = Quota::new(5_000, Duration::from_secs(300 * 86_400)).fixed_window();
-/// A machine under load answers late, and these tests measure no time.
+/// A long deadline, because a loaded machine answers late and these tests measure no time.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn connect(server: &RedisServer) -> Leased<RedisStore> {
@@ -36,7 +36,7 @@ async fn check(store: &Leased<RedisStore>) -> bool {
     decision.is_allowed()
 }
 
-/// Returns the units that Redis has counted.
+/// Returns the used units in Redis.
 async fn counted(store: &Leased<RedisStore>) -> u64 {
     let key = Key::number(Name::new("client"), 1);
     let peek = store
@@ -69,12 +69,12 @@ async fn instances_share_one_quota() {
     for task in tasks {
         admitted += task.await.unwrap();
     }
-    // Redis stays reachable until all have returned what they hold.
+    // Keep Redis reachable until all instances have returned their units.
     let observer = connect(&server).await;
     let mut lost = 0;
     for instance in instances {
         assert!(instance.close(PATIENCE).await);
-        // A call for a lease that took longer than the lease, on a busy machine.
+        // On a busy machine, a call for a lease may take longer than the lease.
         lost += instance.stats().units_lost;
     }
     let counted = counted(&observer).await;

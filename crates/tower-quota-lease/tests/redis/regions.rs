@@ -1,4 +1,4 @@
-//! Regions with real servers, far from their home store.
+//! Measures regions with real servers, far from their home store.
 //!
 //! This prints the table of the guide on regions, in seven minutes:
 //!
@@ -29,7 +29,7 @@ use crate::PATIENCE;
 
 const NAMES: [&str; 3] = ["eu", "us", "asia"];
 const QUOTA: Quota = Quota::per_minute(6_000).burst(1_500);
-/// Requests of each region in each 10 ms, in all more than the quota.
+/// The requests of each region every 10 ms, which together exceed the quota.
 const DEMAND: usize = 2;
 const LEASE: Duration = Duration::from_secs(2);
 
@@ -54,7 +54,7 @@ int gettimeofday(struct timeval *restrict at, void *restrict zone) {
 }
 "#;
 
-/// A server whose clock is ahead.
+/// A store with a clock that is ahead.
 struct AheadServer {
     process: Child,
     port: u16,
@@ -96,7 +96,7 @@ impl Drop for AheadServer {
     }
 }
 
-/// A request that was admitted between two instants.
+/// A request that was admitted at an unknown instant between two known instants.
 #[derive(Clone, Copy)]
 struct Admitted {
     sent: Instant,
@@ -118,7 +118,7 @@ fn first_over(admitted: &[Admitted]) -> Option<(Duration, u64)> {
             }
             units += request.units;
             let span = request.received - first.sent;
-            // Rounded up to a unit.
+            // Round up to a unit.
             let refilled = span.as_micros() * u128::from(QUOTA.units()) / 60_000_000 + 1;
             if u128::from(units) > u128::from(QUOTA.capacity()) + refilled {
                 return Some((span, units));
@@ -171,7 +171,7 @@ impl World {
         }
     }
 
-    /// Sends requests from all regions, and returns the units that each region was granted.
+    /// Sends requests from all regions. Returns the admitted units of each region.
     async fn load(&mut self, span: Duration) -> Vec<u64> {
         let started = Instant::now();
         let mut requests = JoinSet::new();
@@ -243,7 +243,7 @@ async fn regions_never_exceed_quota_on_redis() {
     world.drain().await;
     let _ = world.load(span).await;
     world.proxies[0].inflict(Fault::Stall);
-    // 30 % of the quota. Leases may hold some of the units at the end.
+    // The floor is 30 % of the quota. Leases may hold some of the units at the end.
     let floor = QUOTA.units() * 30 / 100 * span.as_secs() / 60;
     let least = floor * 4 / 5;
     let cut_off = world.load(span).await;

@@ -1,4 +1,4 @@
-//! Blocks and allowances on all instances.
+//! Tests blocks and allowances on all instances.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ async fn block_is_in_force_on_all_instances() {
     assert_eq!(other.ask("bob").await, StatusCode::OK);
     assert_eq!(other.live.blocks(), std::slice::from_ref(&block));
     assert_eq!(other.live.state().blocks, 1);
-    // A second value does not hide the blocked one.
+    // A second value does not hide the blocked value.
     let both = Request::get("/")
         .header("user", "bob")
         .header("user", "ann");
@@ -75,7 +75,7 @@ async fn block_is_in_force_on_all_instances() {
 }
 
 #[tokio::test]
-async fn blocked_combination_beside_another_is_blocked() {
+async fn blocked_combination_with_another_is_blocked() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
     let document = "limits: [{ name: all, quota: 9 per 300 days fixed_window, key: { all: [client_ip, header user] } }]";
     instance
@@ -233,7 +233,8 @@ async fn unknown_scope_is_an_error() {
     assert!(matches!(refused, Err(ChangeError::Refused(reason)) if reason.contains("user")));
 }
 
-/// Returns a document with a penalty. Its last step is the second refusal in a row if `most` is 10m.
+/// Returns a document with a penalty. If `most` is 10m, the second refusal in a row reaches the
+/// last step.
 fn with_penalty(key: &str, most: &str, block: &str) -> NewVersion {
     let document = format!(
         "limits: [{{ name: all, quota: 2/minute, key: {key}, missing: share, penalty: {{ after: 1, step: 10m, most: {most}, \
@@ -251,7 +252,7 @@ async fn client_at_last_step_is_blocked_everywhere() {
     let [one, other] = [start().await, start().await];
     let document = with_penalty("header user", "10m", "everywhere");
     one.live.put(None, document).await.unwrap();
-    // The client does not stop; the instance looks at it once a second.
+    // The client keeps sending, and the instance checks refused clients once a second.
     eventually("it is blocked", async || {
         one.ask("mallory").await == StatusCode::FORBIDDEN
     })
@@ -300,7 +301,7 @@ async fn unblocked_client_stays_free_until_refused() {
     };
     until_blocked("mallory").await;
     let block = instance.live.blocks().remove(0);
-    // The instance has looked again since, and looks again after the end of the block.
+    // The instance has checked again since, and checks again after the end of the block.
     until_blocked("eve").await;
     instance.live.unblock(&block.id, "ops").await.unwrap();
     until_blocked("trudy").await;
@@ -312,7 +313,8 @@ async fn client_below_last_step_is_not_blocked() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
     let document = with_penalty("header user", "20m", "everywhere");
     instance.live.put(None, document).await.unwrap();
-    // Two requests are admitted, a refusal is free, and the next one is the first of two steps.
+    // Two requests are admitted, one refusal is free, and the next refusal is the first of two
+    // steps.
     for _ in 0..4 {
         instance.ask("bob").await;
     }

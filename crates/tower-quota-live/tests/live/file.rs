@@ -1,4 +1,4 @@
-//! Documents of files: edits, renames, and the symlinks of Kubernetes.
+//! Tests documents in files, with edits, renames, and the symlinks of Kubernetes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -16,7 +16,7 @@ use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, document, eventually, new};
 
-/// Follows a file with polls that are too rare to help, so that only events do.
+/// Follows a file by events, with rare polls.
 async fn following(path: &Path) -> Instance {
     Instance::start(
         FileRules::new(path).unwrap(),
@@ -37,7 +37,7 @@ async fn until_limits_of(instance: &Instance, user: &str, units: u64) {
 }
 
 #[tokio::test]
-async fn edit_in_place_comes_into_force() {
+async fn edit_in_place_becomes_active() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rules.yaml");
     fs::write(&path, document(500)).unwrap();
@@ -50,7 +50,7 @@ async fn edit_in_place_comes_into_force() {
 }
 
 #[tokio::test]
-async fn rename_comes_into_force() {
+async fn renamed_file_becomes_active() {
     let folder = tempfile::tempdir().unwrap();
     let (path, beside) = (
         folder.path().join("rules.yaml"),
@@ -66,9 +66,10 @@ async fn rename_comes_into_force() {
 }
 
 #[tokio::test]
-async fn swapped_config_map_comes_into_force() {
+async fn swapped_config_map_becomes_active() {
     let folder = tempfile::tempdir().unwrap();
-    // As the kubelet lays out a volume: the file leads to `..data`, and that to a folder with a time in its name.
+    // Use the layout of a kubelet volume. The file is a symlink to `..data`, which is a symlink to
+    // a folder with a time in its name.
     let write = |generation: u64| {
         let name = format!("..2026_{generation}");
         fs::create_dir(folder.path().join(&name)).unwrap();
@@ -130,10 +131,10 @@ async fn broken_or_empty_file_keeps_last_document() {
 }
 
 #[tokio::test]
-async fn poll_finds_what_events_miss() {
+async fn poll_finds_missed_change() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("later").join("rules.yaml");
-    // The folder is not there to be watched.
+    // The folder does not exist, so watching fails.
     let options = LiveOptions::new()
         .poll_every(Duration::from_millis(50))
         .start_deadline(Duration::from_millis(50));
@@ -299,7 +300,7 @@ async fn blocks_are_shared_by_all_followers() {
     })
     .await;
     assert_eq!(other.ask("bob").await, StatusCode::OK);
-    // An instance that starts later has it too, and a change of the file ends no block.
+    // An instance that starts later has the block too, and a change of the file keeps all blocks.
     let [late, _] = two_followers(&path, &server).await;
     assert_eq!(late.ask("ann").await, StatusCode::FORBIDDEN);
     fs::write(&path, document(501)).unwrap();

@@ -1,4 +1,4 @@
-//! Instances of a service with live rules.
+//! Starts instances of a service with live rules.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,14 +13,15 @@ use tower_quota_live::{
 };
 use tower_quota_rules::Format;
 
-/// The longest that a test waits for something that must happen.
+/// The longest wait of a test for an expected event.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Answer = Response<ResponseBody<String>>;
 
-/// Returns a document in which two limits change together: the second allows twice as much as the first.
+/// Returns a document with two limits that change together. The second limit allows twice the units
+/// of the first.
 ///
-/// Windows of 300 days: no window ends while a test runs.
+/// The windows of 300 days never end during a test.
 pub(crate) fn document(units: u64) -> String {
     let twice = 2 * units;
     format!(
@@ -63,7 +64,7 @@ impl Instance {
         Self::try_counting(counters, store, options).await.unwrap()
     }
 
-    /// Does the same with the choice of the options for a start without rules.
+    /// Starts an instance like [`Self::counting`], and returns the error of a start without rules.
     pub(crate) async fn try_counting<S: Store>(
         counters: S,
         store: Arc<dyn RuleStore>,
@@ -97,7 +98,8 @@ impl Instance {
             .status()
     }
 
-    /// Sends a request of this user, and returns the limits of its decision, in the order of the document.
+    /// Sends a request of this user. Returns the limits of the decision, in the order of the
+    /// document.
     pub(crate) async fn limits(&self, user: &str) -> Vec<u64> {
         let answer = self.send(Request::get("/").header("user", user)).await;
         let decision = answer.extensions().get::<Decision>();
@@ -126,7 +128,7 @@ impl Instance {
     }
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let waited = tokio::time::timeout(PATIENCE, async {
         while !holds().await {

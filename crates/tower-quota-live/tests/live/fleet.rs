@@ -1,4 +1,4 @@
-//! Several instances on one Redis.
+//! Tests several instances on one Redis.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, broken, eventually, new, now};
 
-/// The longest that a change may take to be in force everywhere.
+/// The longest time until a change is active on all instances.
 const PROMISE: Duration = Duration::from_secs(2);
 
 async fn fleet(server: &RedisServer) -> Vec<Instance> {
@@ -85,6 +85,6 @@ async fn killed_redis_changes_no_decision() {
         let took = restarted.elapsed();
         assert!(took < 2 * PROMISE, "{took:?} after the restart");
     }
-    // An empty server was given its document again, so numbers went up all the time.
+    // The instances restored the document on the empty server, so the numbers kept rising.
     assert_eq!(fleet[2].number(), 5);
 }

@@ -1,4 +1,4 @@
-//! Documents that come into force on an instance, and those that do not.
+//! Tests which documents become active on an instance.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -73,7 +73,7 @@ async fn invalid_document_of_another_stays_out() {
     let instance =
         Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new()).await;
     instance.live.put(None, new(5)).await.unwrap();
-    // Another program does not check it.
+    // Put the document as another program would, without a check.
     store.put(None, broken()).await.unwrap();
     eventually("it is rejected", async || {
         instance.live.state().reloads.rejected == 1
@@ -89,10 +89,10 @@ async fn invalid_document_of_another_stays_out() {
         (instance.number(), instance.limits("ann").await),
         (1, vec![5, 10])
     );
-    // It is not read again and again.
+    // The instance does not read the broken document again.
     instance.live.refresh().await;
     assert_eq!(instance.live.state().reloads.rejected, 1);
-    // A new instance begins with the last good one.
+    // A new instance begins with the last good document.
     let later =
         Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new()).await;
     assert_eq!(
@@ -106,7 +106,7 @@ async fn invalid_document_of_another_stays_out() {
     }
 }
 
-/// A store whose first history fails.
+/// A store that fails the first call of `history`.
 #[derive(Debug, Default)]
 struct FailingHistory {
     rules: MemoryRules,
@@ -181,7 +181,7 @@ async fn last_good_document_is_sought_again() {
     store.put(None, broken()).await.unwrap();
     let instance = Instance::start(store, LiveOptions::new()).await;
     instance.until_in_force(1).await;
-    // The error is noted after the good version is in force.
+    // The instance reports the error after the good version is active.
     eventually("the broken version is reported", async || {
         let error = instance.live.state().last_error;
         error.is_some_and(|error| error.contains("version 2 is invalid"))
@@ -195,7 +195,7 @@ async fn dropped_put_is_made_in_order() {
     let (release, released) = mpsc::channel();
     let (released, has_begun) = (Mutex::new(released), Arc::clone(&begun));
     let options = LiveOptions::new().with_policy(move |policy| {
-        // The first call is that of the policy without rules.
+        // The first call is for the policy without rules.
         if calls.fetch_add(1, Ordering::Relaxed) == 2 {
             has_begun.notify_one();
             released.lock().unwrap().recv().unwrap();
@@ -210,7 +210,7 @@ async fn dropped_put_is_made_in_order() {
     }
     let live = instance.live.clone();
     let mut third = tokio::spawn(async move { live.put(None, new(7)).await });
-    // If it did not wait for the second one, it would be in force by then.
+    // If the third document did not wait for the second, it would be active by then.
     let overtaking = tokio::time::timeout(Duration::from_millis(100), &mut third).await;
     release.send(()).unwrap();
     assert!(overtaking.is_err(), "it waits for the second one");
@@ -297,7 +297,7 @@ async fn restart_without_store_uses_local_copy() {
     let state = instance.live.state();
     assert!(state.in_force.unwrap().is_local_copy && !state.is_reachable);
 
-    // An empty server gets the document back, under its number.
+    // The instance restores the document on an empty server, under the same number.
     server.start_again();
     eventually("the store has confirmed it", async || {
         instance
@@ -432,7 +432,7 @@ async fn documents_are_checked_one_at_a_time() {
         assert_ne!(thread::current().id(), runtime);
         let now = running.fetch_add(1, Ordering::SeqCst) + 1;
         seen.fetch_max(now, Ordering::SeqCst);
-        // Time for others to begin.
+        // Give the other threads time to begin.
         (0..1_000).for_each(|_| thread::yield_now());
         let read = Rules::parse(text, format);
         running.fetch_sub(1, Ordering::SeqCst);

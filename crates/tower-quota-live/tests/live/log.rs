@@ -1,4 +1,4 @@
-//! The log: changes in the audit log, and what came into force or did not.
+//! Tests the log lines of audited changes and of documents.
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::fixture::{Instance, broken, document, eventually, new};
 
-/// The log lines of a test's thread, each with its level and its target.
+/// The log lines of a test's thread, with level and target.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<(Level, String, String)>>>);
 

@@ -1,6 +1,7 @@
-//! Rules that change while requests run: real files, real Redis servers, instances in this process and in others.
+//! Tests rules that change while requests run, with real files, real Redis servers, and instances
+//! in several processes.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod blocks;
 mod file;

@@ -1,4 +1,4 @@
-//! Other quotas and credits of single clients, on all instances.
+//! Tests overrides and credits of single clients, on all instances.
 
 use std::fs;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn tomorrow() -> Time {
     Time::now().after(DAY)
 }
 
-/// Returns a quota of windows that do not end while a test runs.
+/// Returns a quota with windows that never end during a test.
 fn window(units: u64) -> Quota {
     let text = format!("{units} per 300 days fixed_window");
     text.parse::<QuotaText>().unwrap().into()
@@ -75,7 +75,7 @@ async fn override_is_in_force_on_all_instances() {
         (vec![], 0)
     );
 
-    // A new document does not end it, and neither does the loss of all data.
+    // The override stays after a new document and after a loss of all data.
     one.live.put(None, new(600)).await.unwrap();
     until_limits(&other, "bob", [600, 1_200]).await;
     assert_eq!(other.limits("ann").await, [700, 1_200]);
@@ -193,7 +193,7 @@ async fn override_of_shadow_limit_is_refused() {
 }
 
 #[tokio::test]
-async fn override_of_code_stays_beside_those_of_operators() {
+async fn overrides_from_code_and_operators_both_apply() {
     let options = LiveOptions::new().with_policy(|policy| {
         policy.overrides(|limit, key, _| {
             (limit.as_str() == "two" && key.as_bytes() == b"ann").then(|| window(900))
@@ -255,7 +255,8 @@ async fn impossible_override_names_value_and_fix() {
     assert_eq!(instance.live.overrides(), []);
 }
 
-/// Asks two instances in turns until one refuses, and returns the number of admitted requests.
+/// Sends requests to two instances in turns until one refuses. Returns the number of admitted
+/// requests.
 async fn admitted(instances: &[Instance; 2], user: &str) -> u64 {
     let mut admitted = 0;
     for instance in instances.iter().cycle() {
@@ -295,7 +296,7 @@ async fn credit_adds_exactly_its_units() {
         let both = sharing(&server, &format!("5 per 300 days {kind}")).await;
         let [one, other] = &both;
         assert_eq!(admitted(&both, "ann").await, 5, "{kind}");
-        // Two at once add up.
+        // Two simultaneous credits add up.
         let credit = |instance: &Instance, units| {
             let live = instance.live.clone();
             async move { live.credit("one", "ann", units, tomorrow(), "ops").await }
@@ -308,7 +309,7 @@ async fn credit_adds_exactly_its_units() {
         })
         .await;
         assert_eq!(admitted(&both, "ann").await, 7, "{kind}");
-        // A client that was never seen gets them too.
+        // A new client gets the units too.
         one.live
             .credit("one", "bob", 2, tomorrow(), "ops")
             .await
@@ -330,7 +331,7 @@ async fn credit_adds_exactly_its_units() {
 }
 
 #[tokio::test]
-async fn credit_is_not_cut_by_instances_that_learn_of_it_later() {
+async fn credit_survives_instances_that_learn_late() {
     let server = RedisServer::start();
     let both = sharing(&server, "100 per 300 days").await;
     let [one, other] = &both;
@@ -384,7 +385,7 @@ async fn gives_credit_to_new_client(counters: impl Store) {
     instance.live.put(None, new).await.unwrap();
     let credit = instance.live.credit("one", "ann", 100, tomorrow(), "ops");
     let both = [instance.clone(), instance.clone()];
-    // The client asks from the moment at which an instance knows the credit.
+    // The client sends requests from the instant at which an instance knows the credit.
     let (given, first) = tokio::join!(credit, async {
         eventually("the credit is known", async || {
             instance.live.overrides().len() == 1
@@ -439,7 +440,7 @@ async fn override_of_policy_in_code_is_refused() {
 }
 
 #[tokio::test]
-async fn hash_of_many_clients_is_refused_however_written() {
+async fn hash_of_shared_counter_is_refused() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
     instance.live.put(None, new(500)).await.unwrap();
     let scope = key::header("user").scope();
@@ -467,7 +468,7 @@ async fn hash_of_many_clients_is_refused_however_written() {
 }
 
 #[tokio::test]
-async fn override_of_many_clients_of_code_is_refused() {
+async fn override_of_shared_counter_from_code_is_refused() {
     let options = LiveOptions::new().with_policy(|policy| policy.limit(limit_of_code()));
     let instance = Instance::start(MemoryRules::new(), options).await;
     let document = "limits: [{ name: two, quota: 5/day, key: client_ip }]";

@@ -1,6 +1,6 @@
-//! Three processes on one Redis, which put their counters there too: sixty changes under load.
+//! Tests three processes on one Redis, with shared counters and sixty changes under load.
 //!
-//! This test runs itself in other processes: [`process`] is what they do.
+//! The test runs itself in other processes, as [`process`].
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -19,14 +19,14 @@ use crate::fixture::{Instance, eventually, new, now, pause};
 
 const PROCESSES: usize = 3;
 const CHANGES: u64 = 60;
-/// More than all processes ask for, so that every request is counted.
+/// The units of the limit, enough that every request is counted.
 const UNITS: u64 = 10_000_000;
-/// The longest that a process may be silent.
+/// The longest silence of a process.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The environment variable with the server's URL.
 const URL: &str = "LIVE_RULES_REDIS";
 
-/// A process with an instance, and what it prints.
+/// A process with an instance, and its output.
 struct Process {
     child: Child,
     lines: Receiver<String>,
@@ -60,11 +60,11 @@ impl Process {
         Self { child, lines }
     }
 
-    /// Reads lines up to one that begins with this word, and returns the numbers that follow it.
+    /// Reads lines until this word. Returns the numbers after the word.
     fn until(&mut self, word: &str) -> Vec<u64> {
         loop {
             let line = self.lines.recv_timeout(PATIENCE).unwrap();
-            // The first line of a test may come after what the harness prints.
+            // Search for the word, because the first line may follow text of the test harness.
             if let Some((_, numbers)) = line.split_once(word) {
                 return numbers
                     .split_whitespace()
@@ -74,7 +74,7 @@ impl Process {
         }
     }
 
-    /// Lets the process end, and returns what it has counted.
+    /// Ends the process, and returns the totals.
     fn end(mut self) -> Totals {
         drop(self.child.stdin.take());
         let numbers = self.until("totals");
@@ -95,7 +95,7 @@ impl Drop for Process {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sixty_changes_under_load_lose_nothing() {
+async fn sixty_changes_under_load_lose_no_count() {
     let server = RedisServer::start();
     let rules = RedisRules::new(&server.url(), "storm").unwrap();
     rules.put(None, new(UNITS)).await.unwrap();
@@ -135,7 +135,7 @@ async fn sixty_changes_under_load_lose_nothing() {
         "{totals:?}"
     );
 
-    // What all processes were admitted is what is counted, across all quotas.
+    // The counter has exactly the admitted requests of all processes, across all quotas.
     let instance =
         Instance::counting(counters(&url).await, Arc::new(rules), LiveOptions::new()).await;
     let status = instance.live.handle().peek("one", "ann").await.unwrap();
@@ -143,7 +143,8 @@ async fn sixty_changes_under_load_lose_nothing() {
     assert_eq!(status.limit - status.remaining(), requests);
 }
 
-/// Returns the shared counters. A busy machine must not make decisions degrade: that would hide a lost counter.
+/// Returns the shared counters, with a long deadline. A degraded decision on a busy machine would
+/// hide a lost counter.
 async fn counters(url: &str) -> RedisStore {
     RedisStore::options()
         .deadline(Duration::from_secs(10))
@@ -152,7 +153,7 @@ async fn counters(url: &str) -> RedisStore {
         .unwrap()
 }
 
-/// Asks without a pause, and prints each version that comes into force: one of the processes.
+/// Runs one of the processes, which sends requests without a pause, and prints each active version.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a process of the test above"]
 async fn process() {

@@ -1,4 +1,4 @@
-//! Rules in Redis: what is special about them.
+//! Tests the parts of rules that are special to Redis.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, document, eventually, new, now};
 
-/// Polls that are too rare to help.
+/// Returns options with rare polls, so that only announcements help.
 pub(crate) fn announced() -> LiveOptions {
     LiveOptions::new().poll_every(Duration::from_secs(600))
 }
 
 #[tokio::test]
-async fn lost_announcement_is_made_good_by_a_poll() {
+async fn poll_finds_change_after_lost_announcement() {
     let server = RedisServer::start();
     let redis = RedisRules::new(&server.url(), "lost").unwrap();
     let instance = Instance::start(
@@ -26,7 +26,7 @@ async fn lost_announcement_is_made_good_by_a_poll() {
     .await;
     instance.live.put(None, new(5)).await.unwrap();
     instance.live.put(None, new(6)).await.unwrap();
-    // A change that nothing announces.
+    // Make a change without an announcement.
     server
         .command("HSET quota:rules:{lost}:state current 1")
         .unwrap();
@@ -140,7 +140,7 @@ async fn server_name_shows_no_password() {
 }
 
 #[tokio::test]
-async fn restored_version_gives_way_to_a_newer_one() {
+async fn newer_version_replaces_restored_version() {
     let server = RedisServer::start();
     let store = RedisRules::new(&server.url(), "restored").unwrap();
     let old = store.put(None, new(1)).await.unwrap();
@@ -150,7 +150,7 @@ async fn restored_version_gives_way_to_a_newer_one() {
     assert!(store.restore(&newer).await.unwrap());
     assert!(!store.restore(&old).await.unwrap());
     assert_eq!(store.current().await.unwrap().unwrap().text, document(2));
-    // What an operator has put is not replaced.
+    // Instances keep the document that an operator has put.
     server.command("FLUSHALL").unwrap();
     store.put(None, new(9)).await.unwrap();
     assert!(!store.restore(&newer).await.unwrap());
@@ -186,11 +186,11 @@ async fn many_blocks_are_read_once_each() {
     })
     .await;
     assert_eq!(one.live.blocks().len(), count);
-    // Two instances read each block, which has some 300 bytes.
+    // Two instances read each block of some 300 bytes.
     let bytes = sent() - before;
     assert!(bytes < 1_000_000, "{bytes} bytes for {count} blocks");
 
-    // Later blocks are read without those before them.
+    // Instances read later blocks without the earlier blocks.
     let known = sent();
     for more in 1..=3 {
         let day = NewBlock::block(Duration::from_secs(86_400), "ops");
@@ -239,8 +239,8 @@ async fn announcements_in_a_row_are_read_together() {
     assert!(reads <= most, "{reads} readings in {took:?}");
 }
 
-/// Puts 6,000 blocks with two instances. It prints the figures:
-/// `cargo test --release -p tower-quota-live --all-features --test live -- --ignored --nocapture thousands`.
+/// Puts 6,000 blocks with two instances, and prints figures: `cargo test --release -p
+/// tower-quota-live --all-features --test live -- --ignored --nocapture thousands`.
 #[tokio::test]
 #[ignore = "a measurement, for a release build on an idle machine"]
 async fn thousands_of_blocks_cost_redis_a_millisecond_each() {
@@ -305,7 +305,7 @@ async fn lost_blocks_return_after_a_put() {
     .await;
     for through_instance in [false, true] {
         server.command("FLUSHALL").unwrap();
-        // Somebody puts rules before an instance has asked.
+        // Another process puts rules before an instance reads the store.
         if through_instance {
             let before = one.number();
             let put = one.live.put(None, new(7)).await.unwrap();
@@ -329,7 +329,7 @@ async fn lost_blocks_return_after_a_put() {
     }
 }
 
-/// Returns a block of a network, which an operator or a penalty made.
+/// Returns a block of a network by an operator or a penalty.
 fn block_of(number: u32, is_of_penalty: bool) -> Block {
     let network = format!("10.{}.{}.0/24", number / 256, number % 256);
     let until = Time::from_unix_millis(Time::now().unix_millis() + 86_400_000 + i64::from(number));
@@ -360,7 +360,7 @@ async fn blocks_of_penalties_leave_room_for_operators() {
         assert!(state.blocks.is_complete);
         state.blocks.changed
     };
-    // The block of a penalty that ends soonest makes room for another one.
+    // The penalty's block with the earliest end makes room for another block.
     store.put_block(block_of(of_penalties, true)).await.unwrap();
     let known = stored().await;
     let count = known.values().flatten().count();

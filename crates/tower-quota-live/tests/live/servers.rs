@@ -1,4 +1,4 @@
-//! Rules in all kinds of Redis: a cluster, a primary under sentinels, servers with TLS.
+//! Tests rules in a cluster, under sentinels, and on servers with TLS.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer, TlsFiles};
 use crate::fixture::{Instance, eventually, new};
 use crate::redis::announced;
 
-/// Returns the URL of several servers, from the URLs of each.
+/// Returns one URL of several servers.
 fn joined(kind: &str, urls: &[String], end: &str) -> String {
     let hosts: Vec<&str> = urls
         .iter()
@@ -18,7 +18,7 @@ fn joined(kind: &str, urls: &[String], end: &str) -> String {
     format!("{kind}://{}/{end}", hosts.join(","))
 }
 
-/// Puts documents by one connection, and follows them by another.
+/// Puts documents on one connection, and follows them on another.
 async fn follows_announcements(redis: impl Fn() -> RedisRules) {
     let (instance, writer) = (Instance::start(redis(), announced()).await, redis());
     for units in [5, 6] {
@@ -90,7 +90,7 @@ async fn certificates_of_the_store_are_trusted() {
         .unwrap();
     follows_announcements(|| RedisRules::from_store(&store, "tls").unwrap()).await;
 
-    // The system does not know the certificate.
+    // The system does not trust the certificate.
     let error = RedisRules::new(&url, "tls")
         .unwrap()
         .current()

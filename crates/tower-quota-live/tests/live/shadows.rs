@@ -1,4 +1,4 @@
-//! Documents that run beside the one in force.
+//! Tests shadow documents.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,7 +118,8 @@ async fn shadow_counts_differences_per_limit() {
         (limit.only_shadow_refuses, limit.only_current_refuses),
         (3, 0)
     );
-    // Its counters are its own: what it counted is gone with the promotion, what was counted in force stays.
+    // A shadow document has its own counters. The promotion drops them, and keeps the counters of
+    // the active document.
     one.live.promote(2, "bob").await.unwrap();
     assert_eq!(one.ask("ann").await, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(one.live.shadow(), None);
@@ -163,7 +164,7 @@ async fn reports_of_all_instances_are_summed() {
             instance.ask("ann").await;
         }
     }
-    // The other instance reports with its polls, and this one when it is asked.
+    // The other instance reports with its polls, and this instance on demand.
     let mut total = None;
     eventually("both are counted", async || {
         total = one.live.shadow_of_all().await.unwrap();
@@ -189,7 +190,7 @@ async fn reports_of_all_instances_are_summed() {
     let seconds = server.command("TTL quota:rules:{sum}:reports").unwrap();
     let seconds: u64 = seconds.trim().trim_start_matches(':').parse().unwrap();
     assert!((80_000..=86_400).contains(&seconds), "{seconds}");
-    // Reports of an abandoned document are not added to the reports of the next.
+    // The sums leave out the reports of an abandoned document.
     one.live.abandon(2, "bob").await.unwrap();
     assert_eq!(one.live.shadow_of_all().await.unwrap(), None);
     one.live.put(None, new(3).shadow()).await.unwrap();
@@ -250,7 +251,7 @@ async fn shadow_of_restored_backup_replaces_the_old() {
         !instance.live.state().is_reachable
     })
     .await;
-    // The backup is older than the first shadow document, so another one gets its number.
+    // The backup is older than the first shadow document, so another document gets the same number.
     let store = RedisRules::new(&server.url(), "backup").unwrap();
     store.abandon(2).await.unwrap();
     server
@@ -262,7 +263,7 @@ async fn shadow_of_restored_backup_replaces_the_old() {
         instance.limits("ann").await == [50, 100, 9, 18]
     })
     .await;
-    // The counts of the old one are gone, although its number was the same.
+    // The counts of the old document are gone, despite the same number.
     eventually("the counts begin again", async || {
         let report = instance.live.shadow().unwrap();
         report.version == 2 && report.requests < 100

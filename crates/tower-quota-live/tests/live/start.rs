@@ -1,4 +1,4 @@
-//! Starts without rules, and starts during an outage.
+//! Tests starts without rules, and starts during an outage.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,7 +108,7 @@ async fn fallback_holds_until_rules_are_in_force() {
 }
 
 #[tokio::test]
-async fn failing_own_tests_keep_the_last_good_document() {
+async fn failing_document_tests_keep_last_good_document() {
     let tests = |remaining: u64| {
         format!(
             "{}tests:\n  - request: {{ path: /, headers: {{ user: ann }} }}\n    expect: {{ limits: {{ one: {remaining} per \

@@ -1,4 +1,4 @@
-//! Every store of rules keeps the same.
+//! Tests that all stores of rules behave alike.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,15 +43,16 @@ async fn keeps_the_rules_of_stores(store: &dyn RuleStore) {
     assert_eq!((read.format, &read.text), (Format::Yaml, &document(1)));
     assert_eq!(read, first);
 
-    // Of two writers one wins.
+    // Only one of two writers succeeds.
     store.put(Some(1), new(2)).await.unwrap();
     assert_eq!(conflict(store.put(Some(1), new(3)).await), Some(2));
 
-    // A state that is known is not sent again.
+    // The store does not send a known state again.
     let known = state(store).await.revision;
     assert_eq!(store.state(Some(known)).await.unwrap(), None);
 
-    // A shadow document changes nothing of the document in force, and a writer must know it.
+    // A shadow document leaves the active document unchanged, and writers must know of the shadow
+    // document.
     let shadow = store.put(Some(2), new(3).shadow()).await.unwrap().number;
     let both = state(store).await;
     assert_eq!(
@@ -82,7 +83,7 @@ async fn keeps_the_rules_of_stores(store: &dyn RuleStore) {
 
 async fn bounds_what_it_keeps(store: &dyn RuleStore) {
     let first = store.put(None, new(1)).await.unwrap().number;
-    // The version in force is kept, however many shadow documents come and go.
+    // The store keeps the active version, after any number of shadow documents.
     for _ in 0..60 {
         store.put(None, new(2).shadow()).await.unwrap();
     }
@@ -109,7 +110,7 @@ async fn keeps_blocks_of_operators(store: Arc<dyn RuleStore>) {
         .live
         .block(BlockTarget::Text("ann"), NewBlock::block(day, "ops"));
     let block = block.await.unwrap();
-    // Another instance has not heard of it yet.
+    // Another instance does not know the block yet.
     let mut penalty = block.clone();
     penalty.kind = BlockKind::Block {
         limit: Some("one".to_owned()),
@@ -120,7 +121,7 @@ async fn keeps_blocks_of_operators(store: Arc<dyn RuleStore>) {
     assert_eq!(kept, Some(block.clone()));
     assert!(instance.live.refresh().await);
     assert_eq!(instance.live.blocks(), std::slice::from_ref(&block));
-    // An operator replaces the block of a penalty, and a penalty its own.
+    // An operator replaces the block of a penalty, and a penalty replaces its own block.
     instance.live.unblock(&block.id, "ops").await.unwrap();
     for next in [&penalty, &penalty, &block] {
         store.put_block(next.clone()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Top clients of several instances, through a real Redis.
+//! Tests the top clients of several instances, through a real Redis.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, eventually, new, now};
 
-/// Starts an instance that admits one request of a user, and shares its top clients.
+/// Starts an instance that admits one request of each user, and shares the top clients.
 async fn instance(url: &str, name: &str, options: LiveOptions) -> Instance {
     let top = SharedTop::new(url, name)
         .unwrap()
@@ -23,7 +23,7 @@ async fn merged(instance: &Instance) -> Option<TopList> {
     top.instances.is_some().then_some(top)
 }
 
-/// Returns the numbers of the clients, those with most first.
+/// Returns the numbers of the clients, the highest first.
 fn numbers(top: &TopList) -> Vec<u64> {
     top.clients.iter().map(|client| client.at_least).collect()
 }
@@ -40,7 +40,7 @@ async fn instances_list_the_clients_of_all() {
             instance.ask(user).await;
         }
     }
-    // Each instance counts for itself here, and refuses all but the first request of each user.
+    // Each instance has its own counters here, and admits only the first request of each user.
     for reader in [&one, &other] {
         let is_merged = async || {
             let Some(top) = merged(reader).await else {
@@ -119,7 +119,7 @@ async fn ended_instance_is_forgotten() {
 }
 
 #[tokio::test]
-async fn instance_without_shared_top_has_none() {
+async fn instance_without_shared_top_lists_no_sums() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
     assert!(merged(&instance).await.is_none());
     assert!(SharedTop::new("redis://127.0.0.1", "a name").is_err());

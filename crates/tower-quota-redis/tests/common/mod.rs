@@ -1,6 +1,6 @@
-//! Helpers that the tests of this crate share.
+//! Provides helpers for the tests of this crate.
 
-// Each test file is a program of its own and uses a part of this.
+// Each test program uses a part of the helpers.
 #![allow(dead_code)]
 
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(crate) fn user(name: &str) -> Key<'static> {
 
 pub(crate) const HOUR: Quota = Quota::per_hour(1_000);
 
-/// Checks one unit of a client of `HOUR`. Returns how many are left.
+/// Checks one unit of a client of `HOUR`. Returns the remaining units.
 pub(crate) async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
     let ann = user("ann");
     Ok(store
@@ -40,16 +40,17 @@ pub(crate) async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
         .remaining())
 }
 
-/// A decision that is asked for and may be answered later.
+/// A pending decision.
 pub(crate) type Asked = JoinHandle<Result<Decision, RedisStoreError>>;
 
-/// Asks without waiting for the answer. On one thread, what is asked first is sent first.
+/// Sends a check without waiting for the answer. On one thread, checks leave in the order of the
+/// calls.
 pub(crate) fn ask(store: &RedisStore, name: &str) -> Asked {
     let user = user(name);
     tokio::spawn(store.check(&[Charge::new("hour", &HOUR, &user)]))
 }
 
-/// Checks at no cost until there is an answer.
+/// Sends free checks until an answer comes.
 pub(crate) async fn until_answered(store: &RedisStore) {
     let (quota, client, clock) = (Quota::per_hour(1), user("ann"), MonotonicClock::new());
     let began = clock.now();
@@ -58,12 +59,12 @@ pub(crate) async fn until_answered(store: &RedisStore) {
         .await
     {
         assert!(clock.now().since(began) < TEST_TIMEOUT, "{error:?}");
-        // An open breaker answers at once, and the task that probes needs its turn.
+        // Yield to the task with the trial, because an open breaker answers at once.
         tokio::task::yield_now().await;
     }
 }
 
-/// Closes idle connections, as a server's timeout or a balancer does. The next decision must not fail.
+/// Closes idle connections like a server's timeout or a balancer. The next decision must not fail.
 #[expect(
     clippy::disallowed_methods,
     reason = "a store looks at its connection after a silence"
@@ -77,7 +78,7 @@ pub(crate) async fn silences_cost_no_decision(server: &RedisServer, store: &Redi
     }
 }
 
-/// Opens a connection of the test's own.
+/// Opens another connection for the test.
 pub(crate) fn look_at(server: &RedisServer) -> Connection {
     Client::open(server.url())
         .unwrap()
@@ -85,16 +86,16 @@ pub(crate) fn look_at(server: &RedisServer) -> Connection {
         .unwrap()
 }
 
-/// Returns what is stored: the name of each key and the size of its entry in bytes. Fails if a key would never expire.
+/// Returns the names of all keys, with the bytes of their entries. Fails if a key never expires.
 pub(crate) fn entries(server: &RedisServer) -> Vec<(String, usize)> {
     let mut connection = look_at(server);
     let mut keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
-    // The keys of the start live for a millisecond.
+    // Ignore the keys of the start-up check, which live for a millisecond.
     keys.retain(|key| !key.contains(":probe:"));
     keys.sort();
     let mut found = Vec::new();
     for key in keys {
-        // -2: it expired since it was listed.
+        // The reply -2 means that the key has expired since.
         let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
         assert!(left > 0 || left == -2, "{key} has a time to live of {left}");
         if left != -2 {
@@ -108,7 +109,8 @@ pub(crate) fn entries(server: &RedisServer) -> Vec<(String, usize)> {
     found
 }
 
-/// Returns how often the server has run a command since it was started or its statistics were reset.
+/// Returns the number of times that the server has run a command, since its start or a reset of the
+/// statistics.
 pub(crate) fn calls(server: &RedisServer, command: &str) -> u64 {
     let statistics: String = redis::cmd("INFO")
         .arg("commandstats")

@@ -1,4 +1,4 @@
-//! Figures of a store, and its end.
+//! Tests the figures of a store, and closing a store.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -44,7 +44,7 @@ async fn stats_count_decisions_calls_and_errors() {
     );
 
     server.command("CLIENT PAUSE 60000 WRITE").unwrap();
-    // After few calls, 128 decisions may be under way.
+    // After few calls, the window admits 128 decisions.
     let asked: Vec<_> = (0..130)
         .map(|i| ask(&store, &format!("user {i}")))
         .collect();
@@ -111,7 +111,7 @@ async fn close_waits_for_refund_not_yet_polled() {
     assert!(store.close(TEST_TIMEOUT).await);
 }
 
-// The caller of a decision in two parts gives up while the second is under way.
+// The caller of a decision in two parts leaves while the second part is in flight.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn close_waits_for_refunds_of_abandoned_decisions() {
     let server = RedisServer::start();

@@ -1,4 +1,4 @@
-//! Credentials that change while a store is in use.
+//! Tests credentials that change while a store is in use.
 
 use core::time::Duration;
 use std::io;
@@ -10,10 +10,10 @@ use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer};
 
 use crate::common::{TEST_TIMEOUT, calls, check, options, until_answered};
 
-/// Renewed after a second, the shortest pause.
+/// The lifetime of a token, which the store renews after a second, the shortest pause.
 const LIFETIME: Duration = Duration::from_secs(1);
 
-/// The token that a cloud gives out. `None` if the cloud is away.
+/// A provider with the present token, or `None` during an outage.
 #[derive(Clone)]
 struct Cloud(Arc<Mutex<Option<u32>>>);
 
@@ -49,8 +49,8 @@ fn set_user(server: &RedisServer, rules: &str) {
     assert!(reply.starts_with("+OK"), "{reply}");
 }
 
-/// Changes the password of a user every few hundred milliseconds, as a cloud rotates tokens: the former password stays valid
-/// until the next change.
+/// Changes the password of a user every few hundred milliseconds, like a cloud that rotates tokens.
+/// The former password is valid until the next change.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn credentials_change_under_load() {
     let (cluster, group, server) = (
@@ -91,7 +91,8 @@ async fn credentials_change_under_load() {
     }
     assert!(asked > 0);
     assert!(calls(&server, "auth") >= connected + 2);
-    // Lost connections are made anew with the present token. The former ones are refused.
+    // The store replaces lost connections with the present token, because the server refuses former
+    // tokens.
     for server in &servers {
         server.command("CLIENT KILL USER limiter").unwrap();
     }
@@ -134,7 +135,7 @@ async fn connection_outlives_missing_credentials() {
     until_answered(&store).await;
 }
 
-// A connection logs in twice at once, and renews no more after a refusal.
+// A connection logs in twice at the start, and stops renewals after a refusal.
 #[tokio::test]
 async fn refused_renewal_is_healed_by_next_connection() {
     let (server, cloud) = (RedisServer::start(), Cloud::new());

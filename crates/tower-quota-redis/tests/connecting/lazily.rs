@@ -1,4 +1,4 @@
-//! A service that starts before its server.
+//! Tests services that start before their server.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn late_server_is_found() {
     let mut server = RedisServer::start();
     server.kill();
     let store = lazily().connect(&server.url()).await.unwrap();
-    // Five failures open the breaker, as they would had the server gone away later.
+    // Five failures open the breaker, as after a later outage.
     for _ in 0..5 {
         let error = check(&store).await.unwrap_err();
         assert!(
@@ -40,7 +40,7 @@ async fn constructor_does_not_wait_for_server() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     proxy.inflict(Fault::Stall);
-    // With deadlines that would be noticed.
+    // Use deadlines that are long enough to notice a wait.
     drop(
         lazily()
             .deadline(10 * TEST_TIMEOUT)

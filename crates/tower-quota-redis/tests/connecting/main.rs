@@ -1,10 +1,6 @@
-//! Connecting a store, and closing it.
+//! Tests connecting and closing a store.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! Connections from a pool.
+//! Tests connections from a pool.
 
 use core::num::NonZeroU32;
 use core::time::Duration;
@@ -34,7 +34,7 @@ async fn pooled_connection_is_checked_once() {
     assert!(calls(&server, "ping") <= 1);
     assert_eq!(pool.status().available, 0);
     drop(store);
-    // The tasks that made the calls end with their answers.
+    // Wait for the tasks with the calls, which end with their answers.
     while pool.status().available == 0 {
         tokio::task::yield_now().await;
     }
@@ -55,7 +55,7 @@ async fn pool_of_one_replaces_its_connection() {
     until_answered(&store).await;
     assert_eq!(pool.status().size, 1);
 
-    // A connection that is in doubt serves until the next is there, which is made at once.
+    // The store makes another connection at once, and uses the doubtful one until then.
     server.command("REPLICAOF 127.0.0.1 1").unwrap();
     let error = check(&store).await.unwrap_err();
     assert!(
@@ -64,7 +64,7 @@ async fn pool_of_one_replaces_its_connection() {
     );
     server.command("REPLICAOF NO ONE").unwrap();
     until_answered(&store).await;
-    // The old one has answered that if the pool has no other yet.
+    // The doubtful connection may have answered, so wait until the pool has another one.
     let replaced = async {
         while pool.status().size == 0 {
             tokio::task::yield_now().await;
@@ -97,7 +97,7 @@ async fn pool_and_url_share_counters() {
 }
 
 #[tokio::test]
-async fn pooled_connection_closed_in_silence_costs_nothing() {
+async fn idle_close_of_pooled_connection_fails_no_decision() {
     let server = RedisServer::start();
     let store = options().pool(pool(&server.url())).unwrap();
     silences_cost_no_decision(&server, &store).await;
@@ -107,7 +107,7 @@ async fn pooled_connection_closed_in_silence_costs_nothing() {
 async fn slow_handshake_connects_through_pool() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
-    // Longer than the default deadline: a handshake under TLS.
+    // Delay connections for longer than the default deadline, like a TLS handshake.
     proxy.inflict(Fault::SlowStart(Duration::from_millis(60)));
     let store = RedisStore::options().pool(pool(&proxy.url())).unwrap();
     until_answered(&store).await;

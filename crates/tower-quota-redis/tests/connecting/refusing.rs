@@ -1,4 +1,4 @@
-//! Servers that answer with errors.
+//! Tests servers that answer with errors.
 
 use core::num::NonZeroU32;
 use core::time::Duration;
@@ -11,7 +11,7 @@ use crate::common::{TEST_TIMEOUT, check, look_at, options, store_on, until_answe
 async fn replica_of(primary: &RedisServer) -> RedisServer {
     let port = primary.port().to_string();
     let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]);
-    // A replica that has not found its primary loads data.
+    // Wait for the link to the primary, because a replica without it is still loading.
     while !replica
         .command("INFO replication")
         .unwrap()
@@ -35,7 +35,7 @@ async fn replica_is_wrong_single_server() {
     assert_eq!(check(&store_on(&primary).await).await.unwrap(), 999);
 }
 
-// The start-up checks take two round trips, which do not fit into the default deadline.
+// The start-up checks take two round trips, which exceed the default deadline.
 #[tokio::test]
 async fn distant_server_is_checked_at_start() {
     let primary = RedisServer::start();
@@ -59,7 +59,7 @@ async fn distant_server_is_checked_at_start() {
     );
 }
 
-/// A server that runs somebody's endless script answers every call at once, and decides nothing.
+/// Runs an endless script on a server, which then answers every call at once with an error.
 #[tokio::test]
 async fn busy_server_opens_breaker() {
     let server = RedisServer::start_with(&["--lua-time-limit", "1"]);
@@ -76,7 +76,7 @@ async fn busy_server_opens_breaker() {
         script.query::<()>(&mut connection).unwrap_err();
     });
     let errors = errors_until_open(&store).await;
-    // The words of the server go on with its name, which may be Valkey.
+    // Compare the beginning of the server's text, because its name may be Valkey.
     let busy = errors
         .iter()
         .find(|error| error.to_string().contains("the call: BUSY "));
@@ -89,7 +89,7 @@ async fn busy_server_opens_breaker() {
     until_answered(&store).await;
 }
 
-/// While a server loads its data, it refuses every call and decides nothing.
+/// Loads data on a server, which then answers every call at once with an error.
 #[tokio::test]
 async fn loading_server_opens_breaker() {
     let primary = RedisServer::start_with(&["--repl-diskless-sync-delay", "0"]);
@@ -97,7 +97,7 @@ async fn loading_server_opens_breaker() {
     let mut connection = look_at(&primary);
     let filled = redis::cmd("EVAL").arg(fill).arg(0).query(&mut connection);
     let () = filled.unwrap();
-    // Loads for at least five seconds, and answers after each key.
+    // The server loads for at least five seconds, and answers after each key.
     let slowly = ["--key-load-delay", "1000"];
     let often = ["--loading-process-events-interval-bytes", "1024"];
     let server = RedisServer::start_with(&[slowly, often].concat());
@@ -122,7 +122,8 @@ async fn loading_server_opens_breaker() {
     until_answered(&store).await;
 }
 
-/// The server explains the refusal, but the client only reports the closed connection.
+/// Checks that the error names the server. The server explains the refusal, but the client only
+/// reports the closed connection.
 #[tokio::test]
 async fn server_without_free_connections_is_named() {
     let server = RedisServer::start_with(&["--maxclients", "1"]);

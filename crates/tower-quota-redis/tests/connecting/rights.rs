@@ -1,4 +1,4 @@
-//! The documented rights suffice, and each of them is needed.
+//! Tests that the documented rights suffice, and that each right is needed.
 
 use tower_quota_core::{Charge, Operation, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
@@ -6,7 +6,7 @@ use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer};
 
 use crate::common::{HOUR, check, options, user};
 
-/// Creates a user with the documented rights and further ones, which must be documented too.
+/// Creates a user with the documented rights and further rights, which must be documented too.
 fn grant(server: &RedisServer, further: &str) {
     let docs = include_str!("../../src/lib.rs");
     let rights = docs
@@ -23,7 +23,7 @@ fn grant(server: &RedisServer, further: &str) {
     assert!(granted.starts_with("+OK"), "{granted}");
 }
 
-/// Resets, checks, peeks and refunds.
+/// Runs each operation once.
 async fn each_operation(store: &RedisStore) {
     let ann = user("ann");
     let charge = Charge::new("hour", &HOUR, &ann);
@@ -39,7 +39,7 @@ async fn each_operation(store: &RedisStore) {
     assert_eq!(refunded.statuses()[0].remaining(), 999);
 }
 
-// Managed services give their users no more rights than these.
+// Managed services give their users only these rights.
 #[tokio::test]
 async fn user_without_admin_commands_may_decide() {
     let server = RedisServer::start();
@@ -93,7 +93,7 @@ async fn documented_rights_suffice_for_a_server() {
             matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(),
             "{needed}: {error:?}"
         );
-        // A store that could make no decision is not made.
+        // The constructor fails if the store could not decide.
         let connected = options().connect(&format!("{address}/")).await;
         assert!(connected.is_err(), "{needed}");
         server
@@ -131,7 +131,8 @@ async fn documented_rights_suffice_behind_a_pool() {
     let pool = pool
         .create_pool(Some(deadpool_redis::Runtime::Tokio1))
         .unwrap();
-    // So that the store gets a connection that was used before, which the pool checks.
+    // Return a connection to the pool first, so that the store gets a used one, which the pool
+    // checks.
     drop(pool.get().await.unwrap());
     let store = options().pool(pool).unwrap();
     assert_eq!(check(&store).await.unwrap(), 999);
@@ -159,7 +160,7 @@ async fn documented_rights_suffice_for_a_cluster() {
     }
 }
 
-// The sentinels have a user of their own, with one right.
+// The user of the sentinels has a single right.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documented_rights_suffice_under_sentinels() {
     let group = RedisSentinel::start();
@@ -203,7 +204,7 @@ async fn documented_rights_suffice_under_sentinels() {
         "{error:?}"
     );
 
-    // No further right is needed to find the next primary.
+    // The store finds the next primary with the same rights.
     group.fail_over();
     group.wait_for_promotion(1);
     while check(&store).await.is_err() {}

@@ -1,4 +1,4 @@
-//! A server that speaks TLS.
+//! Tests servers with TLS.
 
 use std::fs;
 
@@ -73,7 +73,7 @@ async fn trusted_cluster_is_used() {
     let files = TlsFiles::new();
     let cluster = RedisCluster::start_tls(&files);
     let trust = fs::read(files.certificate()).unwrap();
-    // The other nodes are found through the one given, and speak TLS too.
+    // The store finds the other nodes through the given node, and connects to them over TLS too.
     let store = options()
         .root_certificates(trust)
         .cluster(&cluster.tls_urls()[..1])
@@ -107,7 +107,7 @@ async fn untrusted_server_is_an_error() {
     let files = TlsFiles::new();
     let server = RedisServer::start_tls(&files);
     let url = format!("rediss://localhost:{}/", server.port());
-    // The system does not know the certificate, and another one does not match.
+    // The system does not trust the certificate, and another certificate does not match.
     let another = fs::read(TlsFiles::new().certificate()).unwrap();
     for options in [options(), options().root_certificates(another)] {
         let error = options.connect(&url).await.unwrap_err();
@@ -125,7 +125,7 @@ async fn untrusted_server_is_an_error() {
         !matches!(error, RedisStoreError::Deadline { .. }),
         "{error:?}"
     );
-    // The server does not accept plain text.
+    // The server refuses plain text.
     assert!(
         options()
             .connect(&format!("redis://localhost:{}/", server.port()))

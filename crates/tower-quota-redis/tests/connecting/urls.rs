@@ -1,4 +1,4 @@
-//! Tests of connecting, and of servers that are away or silent.
+//! Tests connecting, and servers that are away or silent.
 
 use core::num::NonZeroUsize;
 use std::error::Error;
@@ -17,7 +17,7 @@ use crate::common::{
 const MARGIN: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_millis(100);
 
-/// Returns all text that an error shows, with its causes.
+/// Returns the whole text of an error, with the causes.
 fn shown(error: &RedisStoreError) -> String {
     let mut text = format!("{error} {error:?}");
     let mut cause = error.source();
@@ -55,7 +55,7 @@ async fn node_of_cluster_is_wrong_single_server() {
         assert!(error.to_string().contains(&url), "{error}");
         let store = options().connect(&url).await.unwrap();
         assert!(check(&store).await.is_ok());
-        // Without a call at the start, a decision finds out, if the node does not own its slot.
+        // Without a call at the start, a decision about another node's slot finds the mistake.
         let lazy = options().connect_lazily().connect(&node.url()).await;
         match check(&lazy.unwrap()).await {
             Ok(_) => {}
@@ -102,7 +102,7 @@ async fn connection_closed_in_silence_costs_no_decision() {
 async fn slow_handshake_connects_with_default_options() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
-    // Longer than the default deadline: a handshake under TLS.
+    // Delay connections for longer than the default deadline, like a TLS handshake.
     proxy.inflict(Fault::SlowStart(Duration::from_millis(60)));
     let store = RedisStore::connect(&proxy.url()).await.unwrap();
     until_answered(&store).await;
@@ -121,7 +121,7 @@ async fn connect_timeout_bounds_all_connections() {
     let options = options()
         .deadline(SHORT)
         .connect_timeout(Duration::from_secs(1));
-    // One after the other, each well within the timeout, they take longer than it.
+    // Each connection is within the timeout, but four in a row would exceed it.
     let error = options
         .connections(NonZeroUsize::new(4).unwrap())
         .connect(&proxy.url())
@@ -158,7 +158,7 @@ async fn slow_handshake_does_not_delay_recovery() {
         .await
         .unwrap();
     until_answered(&store).await;
-    // Packets are swallowed for good on the connections of now, as when a host dies without notice.
+    // Drop all packets on existing connections, like a host that dies.
     proxy.inflict(Fault::SlowStart(TEST_TIMEOUT));
     proxy.cut();
     while check(&store).await.is_ok() {}
@@ -213,7 +213,7 @@ fn abandoned_call_ends_on_a_named_runtime() {
         .enable_all()
         .build()
         .unwrap();
-    // It is driven no more after the check, and so are its timers.
+    // This runtime stops after the check, with its timers.
     let caller = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -447,7 +447,7 @@ async fn silent_server_fails_at_the_connect_timeout() {
     );
 }
 
-/// Accepts clients and never answers.
+/// Returns a server that accepts clients and never answers.
 fn silent_listener() -> (String, TcpListener) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     (listener.local_addr().unwrap().to_string(), listener)

@@ -1,4 +1,4 @@
-//! Decisions that leave in one call, and do not disturb each other.
+//! Tests decisions that share a call and do not affect each other.
 
 use std::num::NonZeroU32;
 use std::task::{Context, Waker};
@@ -12,14 +12,14 @@ use crate::common::{Asked, HOUR, ask, calls, options, store_on, until_answered, 
 
 /// The time that a slow machine may take beyond a deadline.
 const MARGIN: Duration = Duration::from_secs(10);
-/// The decisions that are under way at most, after few calls.
+/// The maximum number of decisions in flight after few calls.
 const WINDOW: usize = 128;
 
 async fn left(asked: Asked) -> u64 {
     asked.await.unwrap().unwrap().statuses()[0].remaining()
 }
 
-/// Sends as much as may be under way, to a server that is paused. Later decisions wait.
+/// Fills the window with calls to a paused server, so that later decisions wait.
 async fn occupy(store: &RedisStore) -> Vec<Asked> {
     let asked = (0..WINDOW).map(|_| ask(store, "bob")).collect();
     tokio::task::yield_now().await;
@@ -45,7 +45,7 @@ async fn waiting_decisions_leave_in_few_calls() {
     for i in 0..10 {
         assert_eq!(left(ask(&store, "ann")).await, 999 - i);
     }
-    // The server has learnt the script when the store connected: from a call that it refused, and the source.
+    // The server learnt the script at the start, from a refused call and the source.
     assert_eq!(calls(&server, "evalsha") + calls(&server, "eval"), 12);
 
     server.command("CONFIG RESETSTAT").unwrap();
@@ -55,12 +55,12 @@ async fn waiting_decisions_leave_in_few_calls() {
     for asked in asked {
         assert_eq!(left(asked).await, 999);
     }
-    // The first two calls carry few decisions. The others fill four calls.
+    // The first two calls carry few decisions, and the others fill four calls.
     let calls = calls(&server, "evalsha");
     assert!((3..=7).contains(&calls), "{calls} calls");
 }
 
-/// A write that the server refuses fails the decisions that need it, and no others of their call.
+/// Checks that a refused write fails only the decisions that need the write.
 #[tokio::test]
 async fn refusals_hold_while_server_refuses_writes() {
     let home = tempfile::tempdir().unwrap();
@@ -78,7 +78,7 @@ async fn refusals_hold_while_server_refuses_writes() {
             "CONFIG SET min-replicas-to-write 1",
             "CONFIG SET min-replicas-to-write 0",
         ),
-        // The folder for the snapshot is gone.
+        // The folder for the snapshot is missing, so saving fails.
         (
             "MISCONF",
             "BGSAVE",
@@ -98,7 +98,7 @@ async fn refusals_hold_while_server_refuses_writes() {
         }
         let write = "EVAL \"return redis.call('PSETEX', KEYS[1], 1, '')\" 1 any";
         if server.command(write).unwrap().starts_with("+OK") {
-            // Redis 6.2 denies scripts no write for its disk or its replicas.
+            // Redis 6.2 lets scripts write despite a broken disk or missing replicas.
             assert!(["MISCONF", "NOREPLICAS"].contains(&code), "{code}");
             server.command(mend).unwrap();
             continue;
@@ -125,20 +125,21 @@ async fn refusals_hold_while_server_refuses_writes() {
             assert!(error.to_string().contains(&words), "{error}");
         }
         let reset = store.apply(Operation::Reset, &[spent]).await;
-        // A server without memory may delete.
+        // A server without memory still deletes.
         assert_eq!(reset.is_ok(), code == "OOM", "{code}");
         server.command(mend).unwrap();
         if reset.is_ok() {
             assert!(store.check(&[spent.cost(3)]).await.unwrap().is_allowed());
         }
     }
-    // Nothing was counted meanwhile.
+    // The store counted no request meanwhile.
     assert_eq!(left(ask(&store, "user 0")).await, 999);
 }
 
-/// A user who may write and not delete: a reset fails, and its call may have written other entries before.
+/// Uses a user who may write but not delete. The reset fails, after the call may have written other
+/// entries.
 #[tokio::test]
-async fn refused_write_fails_only_what_is_not_written() {
+async fn refused_write_fails_only_unwritten_decisions() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
     server.command("ACL SETUSER default -del").unwrap();
@@ -284,7 +285,7 @@ fn store_survives_the_end_of_its_runtime() {
     });
     drop(first);
     unpause(&server);
-    // The connection ended with its runtime.
+    // The connection has ended with its runtime.
     runtime().block_on(async {
         until_answered(&store).await;
         assert!(left(ask(&store, "ann")).await >= 900);
@@ -347,7 +348,8 @@ async fn opening_breaker_fails_waiting_decisions_at_once() {
     assert!(taken < MARGIN, "{taken:?}");
 }
 
-/// Callers that give up long before the deadline must not hide a silent server from the breaker.
+/// Checks that callers who leave long before the deadline do not hide a silent server from the
+/// breaker.
 #[tokio::test]
 async fn impatient_callers_hide_no_silent_server() {
     let server = RedisServer::start();

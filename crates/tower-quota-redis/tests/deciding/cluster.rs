@@ -1,4 +1,4 @@
-//! Keys spread over the nodes of a cluster.
+//! Tests keys on several nodes of a cluster.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ async fn client_and_global_limit_never_over_admit() {
         "20 clients of 10 each asked for 240 under a common limit of 50: {admitted} were admitted"
     );
     assert!(admitted <= 50);
-    // A single client finds all that is left.
+    // A single client gets all remaining units.
     let (everyone, key) = (Key::EVERYONE, user("late"));
     let charges = [
         Charge::new("everyone", &FIFTY, &everyone),
@@ -133,7 +133,7 @@ async fn one_partition_decides_in_one_call() {
     assert_eq!(all.iter().filter(|&&calls| calls > 0).count(), 1, "{all:?}");
 }
 
-/// Clients at their limits, and a slot whose keys leave one at a time.
+/// Moves a slot key by key, with clients at their limits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn moving_slot_admits_no_limited_client_again() {
     let cluster = RedisCluster::start();
@@ -155,7 +155,7 @@ async fn moving_slot_admits_no_limited_client_again() {
         }
     }
     let slot = cluster.slot(&store.key_of(&users[0]));
-    // There and back.
+    // Move the slot there and back.
     for _ in 0..2 {
         let moving = cluster
             .begin_move(slot, (cluster.owner(slot).unwrap() + 1) % 3)
@@ -164,7 +164,7 @@ async fn moving_slot_admits_no_limited_client_again() {
         assert_eq!(keys.len(), users.len());
         let mut failed = 0;
         for key in keys {
-            // Fails if it was written at the new owner.
+            // This fails if the new owner has the key already.
             moving.carry(&[key]).unwrap();
             for key in &users {
                 match store.check(&[Charge::new("hour", &THREE, key)]).await {

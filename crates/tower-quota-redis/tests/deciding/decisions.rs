@@ -1,4 +1,4 @@
-//! Tests of what a decision costs, what it leaves behind, and that it is one step.
+//! Tests the commands, the stored keys and the atomicity of decisions.
 
 use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Operation, Quota, Store, Timestamp};
 use tower_quota_testkit::{ManualClock, RedisServer};
@@ -22,7 +22,7 @@ async fn three_limits_take_one_call() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
     let ann = user("ann");
-    // The server learns the script.
+    // The first check teaches the script to the server.
     assert!(store.check(&three(&ann)).await.unwrap().is_allowed());
     server.command("CONFIG RESETSTAT").unwrap();
 
@@ -33,11 +33,12 @@ async fn three_limits_take_one_call() {
         .lines()
         .filter_map(|line| line.strip_prefix("cmdstat_"))
         .filter_map(|line| line.split(',').next())
-        // The looking connection's own.
+        // Leave out the commands of the observing connection.
         .filter(|line| !line.starts_with("config") && !line.starts_with("quit"))
         .collect();
     seen.sort_unstable();
-    // What the script does inside the server is counted too: one reading of the time, one of the entry, one write.
+    // The commands include the script's own, which are one reading of the time, one reading of the
+    // entry and one write.
     assert_eq!(
         seen,
         [
@@ -127,7 +128,7 @@ async fn dropped_requests_leave_others_alone() {
     let quota = Quota::per_hour(1_000);
     let (ann, bob) = (user("ann"), user("bob"));
     for i in 0..300 {
-        // Dropped wherever it has got to by then: not sent, under way, or done.
+        // Drop the decision before it is sent, in flight, or afterwards.
         let dropped = tokio::spawn(store.check(&[Charge::new("hour", &quota, &ann)]));
         let left = store
             .check(&[Charge::new("hour", &quota, &bob)])
@@ -148,7 +149,7 @@ async fn dropped_requests_leave_others_alone() {
 }
 
 #[tokio::test]
-async fn limit_asked_twice_counts_both_charges() {
+async fn repeated_limit_counts_both_charges() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
     let (quota, ann) = (Quota::per_minute(2), user("ann"));

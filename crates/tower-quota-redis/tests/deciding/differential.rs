@@ -1,4 +1,4 @@
-//! Tests that the script and the model agree, step by step, in every field and every stored byte.
+//! Tests that the script and the model agree in every field and every stored byte.
 //!
 //! `PROPTEST_CASES=20000 cargo test -p tower-quota-redis --release --test deciding differential` runs longer.
 
@@ -28,10 +28,11 @@ fn plain_decisions_agree_with_model() {
     agrees(Differential::new().plain());
 }
 
-/// Entries live for a minute of the server's time at least, and no trace takes that long.
+/// Compares random traces. Entries live for at least a minute of the server's time, which is longer
+/// than a trace.
 fn agrees(differential: Differential) {
     let server = RedisServer::start();
-    // One thread: the task that is spawned first runs first.
+    // Use one thread, so that the task that is spawned first runs first.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -56,8 +57,8 @@ fn agrees(differential: Differential) {
         });
 }
 
-/// A store that sends requests in the order of the calls: on its own, a refund is sent when it is asked for, and a check
-/// when it is first polled.
+/// A store that sends requests in the order of the calls. A `RedisStore` sends a refund at the
+/// call, and a check at the first poll.
 struct InOrder(RedisStore);
 
 impl Store for InOrder {
@@ -85,7 +86,7 @@ async fn longest_debts_are_capped_alike() {
             continue;
         }
         let mut pair = Pair::new(Quota::per_minute(10).try_algorithm(algorithm).unwrap()).await;
-        // All that can be owed, and all of it but a little given back.
+        // Take the largest debt, and give most of the units back.
         let owed = if algorithm.is_bucket() { 10 } else { 1 << 51 };
         let taken_at = pair.decide(NOW, Operation::Charge, u64::MAX).await.at();
         pair.decide(NOW, Operation::Refund { taken_at }, owed - 5)
@@ -123,7 +124,7 @@ async fn longest_lists_grow_no_further() {
 #[tokio::test]
 async fn log_survives_running_total_limit() {
     let mut pair = Pair::new(Quota::per_minute(10).sliding_log()).await;
-    // Its running total passes 2^53 after a dozen windows.
+    // The running total exceeds 2^53 after a dozen windows.
     for (step, cost) in [1 << 51, 5, 5].into_iter().cycle().take(60).enumerate() {
         pair.decide(NOW + step as u64 * 36_000_000, Operation::Charge, cost)
             .await;
@@ -172,7 +173,7 @@ async fn epoch_cuts_first_window_alike() {
 
 #[tokio::test]
 async fn marks_of_refundable_charges_agree() {
-    // Grains of one microsecond's refill, and of seven.
+    // A microsecond refills one grain of the first quota, and seven grains of the second.
     for quota in [Quota::per_minute(10), Quota::per_minute(7)] {
         for refunded_after in [7, 14, 20, 27] {
             let mut pair = Pair::new(quota).await;
@@ -180,7 +181,8 @@ async fn marks_of_refundable_charges_agree() {
             for step in 0..28 {
                 pair.is_refundable = step % 5 == 1;
                 let now = NOW + step * 6_000_000;
-                // More than is refilled, so that some requests are refused and the bucket is never full.
+                // Take more than the refill, so that the bucket refuses some requests and is never
+                // full.
                 let decision = pair.decide(now, Operation::Check, 1 + step % 2).await;
                 if step == 6 {
                     taken_at = decision.at();
@@ -195,10 +197,10 @@ async fn marks_of_refundable_charges_agree() {
     }
 }
 
-/// Charges pile up beyond the marks that a bucket has, and are refunded in another order.
+/// Makes more charges than a bucket has marks, and refunds them in another order.
 #[tokio::test]
 async fn merged_marks_agree() {
-    // Grains of one microsecond's refill, and of seven.
+    // A microsecond refills one grain of the first quota, and seven grains of the second.
     for quota in [Quota::per_minute(100), Quota::per_minute(70)] {
         for stride in [1, 5, 11] {
             let mut pair = Pair::new(quota).await;
@@ -207,7 +209,7 @@ async fn merged_marks_agree() {
             for step in 0..12 {
                 // Equal costs make equal gaps between the marks.
                 let cost = if stride == 1 { 2 } else { 1 + step * 7 % 5 };
-                // Two of each four at one instant.
+                // Two of every four charges have the same instant.
                 let now = NOW + step / 2 * 2 * 100_000 + step % 4 / 3;
                 taken.push((pair.decide(now, Operation::Check, cost).await.at(), cost));
             }
@@ -266,7 +268,7 @@ async fn conversions_stay_with_their_client() {
         } else {
             &MINUTE
         };
-        // The second one is refused: only a converted entry changes.
+        // The second request is refused, so only a converted entry changes.
         vec![
             Charge::new("minute", quota, user).cost(8),
             Charge::new("hour", &HOUR, user),
@@ -313,12 +315,12 @@ async fn calendar_windows_agree() {
             let end = (decision.at() + decision.statuses()[0].reset_after()).as_micros();
             now = match step % 7 {
                 0 => now,
-                // Just before the border and at it, and then back by a moment.
+                // Decide just before the border, at the border, and then a moment earlier.
                 1 => now.max(end - 1),
                 2 => now + 1,
                 3 => now - 1,
                 4 => now.max(end),
-                // Over a border with the state of the window before.
+                // Cross a border with the state of the previous window.
                 5 => now + (end - now) / 3,
                 _ => end + (end - now) / 2,
             };
@@ -340,7 +342,8 @@ async fn first_calendar_window_agrees() {
 
 /// Compares the decisions and the entries of clients that share calls.
 ///
-/// They share what the script works on, too. The charges are those of a round and of a client with a number.
+/// The clients also share the variables of the script. `charges` returns the charges of a client in
+/// a round.
 async fn decide_in_few_calls(
     charges: impl for<'c> Fn(usize, usize, &'c Key<'static>) -> Vec<Charge<'c>>,
 ) {
@@ -355,7 +358,7 @@ async fn decide_in_few_calls(
         .collect();
     let mut entries = vec![Entry::default(); users.len()];
     for round in 0..3 {
-        // A write that nothing has changed would show the later instant.
+        // An unnecessary write would show the later instant.
         let now = Timestamp::from_micros(NOW + 1_000 * round as u64);
         clock.set(now);
         let mut asked = Vec::new();
@@ -382,7 +385,7 @@ async fn decide_in_few_calls(
     );
 }
 
-/// A store and the model beside it, with one limit of one client.
+/// A store and the model, with one limit of one client.
 struct Pair {
     connection: Connection,
     clock: ManualClock,

@@ -1,4 +1,5 @@
-//! The refusal cache before a real Redis: floods of refused requests, and a server that is gone.
+//! Tests the refusal cache in front of a real Redis, under floods of refused requests and without
+//! the server.
 
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use crate::common::{store_on, user};
 const FLOOD: u64 = 100_000;
 const HOUR: Quota = Quota::per_hour(6);
 
-/// Sends refused requests of one client, and returns how many calls Redis got, and how many it may get.
+/// Sends refused requests of one client. Returns the number of calls to Redis, and the highest
+/// allowed number.
 async fn flood(server: &RedisServer, charge: Charge<'_>, calls_per_second: u64) -> (u64, u64) {
     let (store, clock) = (store_on(server).await, MonotonicClock::new());
     let cache = RefusalCache::new(store.clone());
@@ -23,14 +25,15 @@ async fn flood(server: &RedisServer, charge: Charge<'_>, calls_per_second: u64) 
         assert!(!decision.is_allowed() && decision.statuses().len() == 1);
     }
     let elapsed = clock.now().since(began);
-    // One at the start, and one more because successive readings of the clock may differ by some microseconds.
+    // Allow one call at the start, and one more because successive readings of the clock may differ
+    // by some microseconds.
     let allowed = u64::try_from(elapsed.as_millis()).unwrap() * calls_per_second / 1_000 + 2;
     let calls = store.stats().calls - before;
     println!(
         "{FLOOD} refused in {elapsed:?}: {calls} calls of at most {allowed}; {:?}",
         cache.stats()
     );
-    // A call may carry refusals to be counted beside the check.
+    // A call may carry counted refusals in addition to the check.
     assert!(FLOOD - cache.stats().answered <= calls);
     (calls, allowed)
 }
@@ -42,7 +45,7 @@ async fn flood_costs_one_call_a_second() {
     assert!(calls <= allowed, "{calls} calls instead of {allowed}");
 }
 
-/// The entry that comes with a refusal gives the decisions that the server would make.
+/// Checks that the entry of a refusal gives the same decisions as the server.
 #[tokio::test]
 async fn refusal_of_each_algorithm_is_remembered() {
     let (server, client) = (RedisServer::start(), user("ann"));
@@ -99,7 +102,7 @@ async fn counted_flood_costs_twenty_calls_a_second() {
         Charge::new("hour", &HOUR, &ann).count_refusals(),
         Charge::new("hour", &HOUR, &bob).penalty(&penalty),
     ] {
-        // Ten checks, and ten calls that carry the refusals in between.
+        // There are ten checks, and ten calls with the refusals in between.
         let (calls, allowed) = flood(&server, charge, 20).await;
         assert!(calls <= allowed, "{calls} calls instead of {allowed}");
     }
@@ -131,7 +134,7 @@ async fn repeated_charges_add_a_strike_each() {
 }
 
 #[tokio::test]
-async fn outage_releases_none_of_thousand_clients() {
+async fn outage_releases_no_limited_client() {
     let mut server = RedisServer::start();
     let store = crate::common::options()
         .deadline(Duration::from_secs(1))

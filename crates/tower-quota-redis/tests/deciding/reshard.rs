@@ -1,4 +1,4 @@
-//! How many clients a moving slot stops, and for how long.
+//! Measures how many clients a moving slot stops, and for how long.
 //!
 //! This prints the table of `docs/measurements/sizing.md`:
 //!
@@ -17,9 +17,9 @@ use crate::common::{look_at, options, user};
 
 const CLIENTS: usize = 240_000;
 const TASKS: usize = 256;
-/// As `redis-cli --cluster reshard` does.
+/// The keys per step of `redis-cli --cluster reshard`.
 const KEYS_A_STEP: usize = 10;
-/// Longer than the run, so that no entry expires.
+/// A quota with a period longer than the run, so that no entry expires.
 const YEAR: Quota = Quota::new(10, Duration::from_secs(365 * 86_400)).fixed_window();
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! A policy that counts keys in several partitions is decided as if in one step.
+//! Tests that decisions over several partitions have the results of a single step.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -42,7 +42,8 @@ fn scripted() -> [Algorithm; 6] {
 
 fn charge_strategy() -> impl Strategy<Value = ChargeOptions> {
     let algorithm = select(scripted().to_vec());
-    // Parts that take at most their cost do not know each other's cost when they count a refusal.
+    // Leave out counted refusals of partial grants, because a part does not know the other parts'
+    // costs.
     let manners = select(vec![(false, false), (true, false), (false, true)]);
     (
         0..KEYS,
@@ -98,7 +99,7 @@ impl Bench {
         let store = runtime
             .block_on(options.partitions(partitions).connect(&server.url()))
             .unwrap();
-        // Global limits are asked last, wherever they are in a request.
+        // The store decides global limits last, at any position of a request.
         let keys = (1..KEYS)
             .map(|i| user(&format!("user {i}")))
             .chain([Key::EVERYONE])
@@ -133,7 +134,7 @@ impl Bench {
 #[tokio::test]
 async fn refund_reaches_parts_behind_a_failure() {
     let server = RedisServer::start();
-    // With a clock that stands, the refund is exact.
+    // Use a clock that stands still, so that the refund is exact.
     let options = options()
         .clock(ManualClock::default())
         .partitions(NonZeroUsize::new(64).unwrap());
@@ -189,17 +190,19 @@ async fn refusal_stands_without_later_parts() {
     assert!(refusal.at() > tower_quota_core::Timestamp::EPOCH);
 }
 
-/// Cuts the connection at one place of the replies after another: in each part's answer, and in that to the refund.
+/// Cuts the connection at successive bytes of the replies, in the answer of each part and of the
+/// refund.
 #[tokio::test]
 async fn unanswered_surplus_refund_is_not_repeated() {
-    /// Bytes between two cuts: fewer than a reply has.
+    /// The bytes between two cuts, fewer than a reply has.
     const STEP: usize = 8;
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let (everyone, quota) = (Key::EVERYONE, Quota::per_hour(10));
     let mut lost_refunds = 0;
     for bytes in (1..).step_by(STEP) {
-        // With a clock that stands, nothing is refilled. Each cut meets keys and connections of its own.
+        // Use a clock that stands still, so that no unit is refilled. Each cut has its own keys and
+        // connections.
         let options = || {
             let options = options()
                 .clock(ManualClock::default())
@@ -225,7 +228,7 @@ async fn unanswered_surplus_refund_is_not_repeated() {
         proxy.heal();
         if let Ok(mut decision) = answer {
             lost_refunds += usize::from(is_cut);
-            // The first part has taken five units, and got two or none of them back.
+            // The first part has taken five units, and got two or no units back.
             let taken: Vec<u64> = decision
                 .statuses()
                 .iter()
@@ -335,7 +338,7 @@ fn play(
         prop_assert_eq!(decided.outcome(), expected.outcome());
         prop_assert_eq!(decided.tightest(), expected.tightest());
         *refusals += u32::from(matches!(expected.outcome(), Outcome::Refuse(_)));
-        // A clone has no refund: these are compared as they are.
+        // Compare the decisions themselves, because a clone has no refund.
         prop_assert_eq!(decided, expected);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Tests of what is stored of a client, for how long, and how an operator finds and deletes it.
+//! Tests the stored entry of a client, its expiry, and how operators find and delete it.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ async fn entry_lives_until_nothing_is_used() {
 
 #[tokio::test]
 async fn new_clients_have_own_entries() {
-    // The script decides the first of them and copies that for the others.
+    // The script decides the first of equal requests, and copies the result for the others.
     let server = RedisServer::start();
     let store = options()
         .clock(ManualClock::default())
@@ -319,7 +319,8 @@ async fn eviction_loses_single_clients() {
             .unwrap()
             .parse::<u64>()
             .unwrap();
-        // What connections take is in it too: a little less at a time, until there is not enough.
+        // The memory includes the connections. Lower the limit step by step, until Redis evicts
+        // clients.
         for less in 0.. {
             set("maxmemory", used - less * 10_000);
             store

@@ -1,4 +1,4 @@
-//! Faults of clusters and of primaries under sentinels.
+//! Tests faults of clusters and of primaries under sentinels.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::rig::{DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, alone, options, paus
 use crate::server_count::CountCheck;
 
 async fn in_cluster(cluster: &RedisCluster, deadline: Duration) -> Trial {
-    // The nodes that are not given are found through those that are.
+    // The store finds the other nodes through the given nodes.
     let store = options(deadline)
         .cluster(&cluster.urls()[..4])
         .await
@@ -31,7 +31,7 @@ async fn cluster_recovers_from_a_killed_primary() {
     let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let trial = in_cluster(&cluster, DEADLINE).await;
-    // One after the other, so that the owners of the keys under load are among them.
+    // Fail the nodes one by one, so that the owners of the keys under load are among them.
     let mut recovery = Duration::ZERO;
     for primary in 0..3 {
         let slot = first_slot(&cluster, primary);
@@ -41,7 +41,8 @@ async fn cluster_recovers_from_a_killed_primary() {
         cluster.start_again(primary);
         pause(FAULT_TIME).await;
     }
-    // Charges that were not replicated yet are taken again: at most those of a few requests.
+    // Each new primary may lack the last charges of the old one, so a few more requests are
+    // admitted.
     trial
         .end(
             "cluster: each primary killed in turn",

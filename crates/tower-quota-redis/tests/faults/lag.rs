@@ -10,10 +10,11 @@ use tower_quota_core::{Clock, MonotonicClock};
 use crate::rig::pause;
 
 const TICK: Duration = Duration::from_millis(5);
-/// Several, so that a delay which hits a request at its deadline hits a tick too.
+/// The number of tickers. A delay of a request at its deadline then delays a tick too.
 const TICKERS: usize = 4;
 
-/// Tasks that wait for a short time, again and again, as requests wait for their deadlines. Ends when dropped.
+/// Tasks that repeatedly wait for a short time, as requests wait for their deadlines. A drop ends
+/// the tasks.
 pub(crate) struct Watchdog {
     worst: Arc<AtomicU64>,
     _tickers: JoinSet<()>,
@@ -32,7 +33,7 @@ impl Watchdog {
         }
     }
 
-    /// Returns how late the latest tick has been so far.
+    /// Returns the longest delay of a tick so far.
     pub(crate) fn worst(&self) -> Duration {
         Duration::from_micros(self.worst.load(Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! Tasks that ask a store without pause, and count the outcomes.
+//! Sends requests without a pause, and counts the outcomes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,31 +9,31 @@ use tower_quota_redis::{RedisStore, RedisStoreError};
 
 use crate::rig::pause;
 
-/// Requests that may be admitted: few enough to be used up, so that too many would show.
+/// The units of the small limit, few enough to be spent in a trial, so that excess would show.
 pub(crate) const CAP: u64 = 300;
-/// So long a window that none ends during a test.
+/// A window that never ends during a test.
 const YEAR: Duration = Duration::from_secs(366 * 86_400);
 const CAPPED: Quota = Quota::new(CAP, YEAR).fixed_window();
-/// So many that each request is counted, so that one counted twice would show.
+/// A quota large enough for every request, so that a request counted twice would show.
 pub(crate) const COUNTED: Quota = Quota::new(10_000_000, YEAR).fixed_window();
 
 #[derive(Default)]
 pub(crate) struct LoadCounters {
     pub(crate) is_over: AtomicBool,
-    /// In microseconds.
+    /// The longest wait in microseconds.
     pub(crate) longest: AtomicU64,
-    /// Requests that the limit of `CAP` admitted, and refused.
+    /// The requests that the limit of `CAP` admitted.
     pub(crate) capped: AtomicU64,
     pub(crate) refused: AtomicU64,
-    /// Requests that the other limit admitted.
+    /// The requests that the other limit admitted.
     pub(crate) counted: AtomicU64,
-    /// Requests to the other limit that ended in an error and may have been counted.
+    /// The requests of the other limit with an error that may have been counted.
     pub(crate) unsure: AtomicU64,
-    /// Requests of either kind that ended in an error.
+    /// The requests of both limits with an error.
     pub(crate) failed: AtomicU64,
 }
 
-/// Asks until the trial is over.
+/// Sends requests until the trial is over.
 pub(crate) async fn work(
     store: RedisStore,
     is_capped: bool,
@@ -78,7 +78,7 @@ pub(crate) async fn work(
                     .fetch_add(u64::from(may_be_counted && !is_capped), Ordering::Relaxed);
             }
         }
-        // An open breaker answers at once.
+        // Pause, because an open breaker answers at once.
         pause(Duration::from_millis(1)).await;
     }
 }

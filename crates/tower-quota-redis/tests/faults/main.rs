@@ -1,11 +1,7 @@
-//! Faults on real servers: how long a request waits, what is admitted, and how soon decisions are made again. Each test
-//! prints its row of `docs/reference/faults.md`.
+//! Tests faults on real servers, with the wait of requests, the admitted units, and the recovery.
+//! Each test prints a row of `docs/reference/faults.md`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 mod groups;
 mod lag;

@@ -1,4 +1,4 @@
-//! Faults of the network.
+//! Tests faults of the network.
 
 use std::time::Duration;
 
@@ -39,7 +39,8 @@ async fn answers_under_the_deadline_succeed() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
-    // A decision may wait for one call before it leaves in the next, so two must fit, and what a loaded machine adds.
+    // A decision may wait for one call and leave in the next, so the deadline has room for two
+    // calls and a loaded machine.
     let (deadline, delay) = (40 * DEADLINE, 6 * DEADLINE);
     let trial = Trial::start(store_at(&proxy.url(), deadline).await, deadline).await;
     proxy.inflict(Fault::Delay(delay));
@@ -81,7 +82,7 @@ async fn cut_replies_are_charged_once() {
     assert!(outcome.failed > 0 && outcome.unsure > 0, "{outcome:?}");
 }
 
-/// Puts a store under load while a fault makes requests fail.
+/// Puts a store under load during a fault that makes requests fail.
 async fn under(fault: Fault, name: &str, lasting: Duration) {
     let _alone = alone().await;
     let server = RedisServer::start();
@@ -92,7 +93,7 @@ async fn under(fault: Fault, name: &str, lasting: Duration) {
     pause(lasting).await;
     proxy.heal();
     let recovery = trial.recovery(trial.now()).await;
-    // What was held back is delivered.
+    // The proxy delivers the bytes that it held back.
     pause(DEADLINE).await;
     trial
         .end(name, CAP, CountCheck::Exact, Some(recovery))

@@ -1,7 +1,8 @@
-//! More decisions than the server can make in time.
+//! Tests more decisions than the server can make in time.
 //!
-//! The server is behind a link that carries a known number of bytes a second. Its capacity is what comes through with a
-//! deadline that all answers meet. Then decisions are asked for at multiples of that, whether answered or not.
+//! The server is behind a link with a fixed number of bytes per second. The capacity is the rate of
+//! decisions with a deadline that all answers meet. The load is then a multiple of the capacity,
+//! whether or not answers come.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,14 +15,14 @@ use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use crate::rig::{TEST_TIMEOUT, alone, options, pause, until_answered};
 
-/// Bytes a second: slow enough that this machine is always faster.
+/// The bytes per second of the link, which any machine exceeds.
 const SLOW: Fault = Fault::Slow(40_000);
-/// Long compared with what a loaded machine adds to each call.
+/// The deadline, which is long compared with the delays of a loaded machine.
 const DEADLINE: Duration = Duration::from_secs(1);
 const STORES: usize = 2;
 const TICK: Duration = Duration::from_millis(5);
 const QUOTA: Quota = Quota::per_hour(1_000_000);
-/// A long name of a readable key: most bytes on the link belong to decisions, not to a call's header.
+/// A long readable key, so that decisions take most bytes on the link, and headers of calls few.
 const NAME: &str = "a-client-with-a-name-of-about-a-hundred-characters-which-is-sent-as-it-is-because-keys-are-readable";
 
 /// The results of the decisions of a load.
@@ -31,7 +32,7 @@ struct Tally {
     in_time: AtomicU64,
     overloaded: AtomicU64,
     breaker_open: AtomicU64,
-    /// Decisions that may have been charged although they failed.
+    /// The failed decisions that may have been charged.
     late: AtomicU64,
 }
 
@@ -69,14 +70,14 @@ async fn stores(link: &FaultProxy, deadline: Duration) -> Vec<RedisStore> {
     stores
 }
 
-/// Asks for one decision.
+/// Makes a decision, and counts the result.
 async fn ask(store: RedisStore, number: u64, tally: Arc<Tally>) {
     let key = Key::owned(Name::new("user"), format!("{NAME}{}", number % 1_000));
     let outcome = store.check(&[Charge::new("hour", &QUOTA, &key)]).await;
     tally.count(&outcome);
 }
 
-/// Measures the decisions per second while each task asks again as soon as it is answered.
+/// Measures the decisions per second of tasks that each wait for their answers.
 async fn capacity(link: &FaultProxy) -> u64 {
     let (stores, tally) = (stores(link, TEST_TIMEOUT).await, Arc::new(Tally::default()));
     let mut tasks = JoinSet::new();
@@ -98,7 +99,7 @@ async fn capacity(link: &FaultProxy) -> u64 {
     answered * 1_000_000 / micros
 }
 
-/// Asks at a rate for more than a deadline, and returns how many a second were answered in time.
+/// Sends decisions at a rate for more than a deadline. Returns the timely answers per second.
 async fn offer(
     stores: &[RedisStore],
     per_second: u64,
@@ -108,7 +109,7 @@ async fn offer(
     let clock = MonotonicClock::new();
     let (began, mut asked, mut tasks, mut next_store) =
         (clock.now(), 0, JoinSet::new(), stores.iter().cycle());
-    // The first answers come up to a deadline later.
+    // Count from a deadline on, because the first answers come up to a deadline later.
     let mut counted_from = None;
     loop {
         let elapsed = clock.now().since(began);
@@ -166,7 +167,7 @@ async fn overload_keeps_goodput_near_capacity() {
         );
     }
     assert!(shares.iter().all(|&share| share >= 80), "{shares:?}");
-    // The overload ends: what is asked a deadline later is answered.
+    // After the overload, decisions are answered within a deadline.
     let after = Arc::new(Tally::default());
     let goodput = offer(&stores, capacity / 2, 4 * DEADLINE, &after).await;
     assert!(goodput * 100 >= capacity / 2 * 90, "{goodput} {after:?}");
@@ -177,13 +178,13 @@ async fn load_returns_after_a_stall() {
     let _alone = alone().await;
     let (_server, link, capacity, stores) = rig().await;
     let tally = Arc::new(Tally::default());
-    // Every call is late and the breakers open, while four times the capacity is asked for.
+    // Make every call late until the breakers open, at four times the capacity.
     link.inflict(Fault::Stall);
     offer(&stores, 4 * capacity, 8 * DEADLINE, &tally).await;
     println!("stalled: {tally:?}");
     assert!(read(&tally.breaker_open) > 0, "{tally:?}");
     link.inflict(SLOW);
-    // The server does the work first that its clients have given up.
+    // The server first does the work that clients have given up.
     offer(&stores, 4 * capacity, 2 * DEADLINE, &Arc::default()).await;
     let goodput = offer(&stores, 4 * capacity, 4 * DEADLINE, &Arc::default()).await;
     println!("then: {goodput}/s of {capacity}/s");

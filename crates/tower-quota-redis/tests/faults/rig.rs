@@ -1,4 +1,4 @@
-//! Puts a store under load while something fails, and checks the outcome.
+//! Puts a store under load during a fault, and checks the outcome.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,20 +17,21 @@ use crate::server_count::{CountCheck, Outcome};
 pub(crate) const DEADLINE: Duration = Duration::from_millis(100);
 /// A deadline that only a broken test reaches, for tests in which a late answer would hide the fault.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
-/// The duration of a fault that nothing else ends.
+/// The default duration of a fault.
 pub(crate) const FAULT_TIME: Duration = Duration::from_secs(1);
 /// The time that a request may wait beyond its deadline and the lag of this machine.
 const MARGIN: Duration = Duration::from_millis(50);
 /// The longest recovery once the server is healthy, without the lag of this machine.
 ///
-/// Each of its steps may add that lag: a pause, a connection to each node, the slots' owners, a trial, a call.
+/// Each step may add the lag. The steps are a pause, a connection to each node, the slots' owners,
+/// a trial and a call.
 const RECOVERY: Duration = Duration::from_secs(1);
 const STEPS: u32 = 10;
 const WORKERS: usize = 8;
-/// Keys of recoveries: so many that all partitions have some.
+/// The number of keys for recoveries, enough for all partitions.
 const OTHERS: u32 = 256;
 
-/// Held by each test, so that faults do not overlap and the figures of each are its own.
+/// The lock of the running test, so that faults do not overlap.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 fn other(number: u32) -> Key<'static> {
@@ -52,7 +53,7 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// Puts a working store under load, and waits until a part of the requests that may be admitted was.
+    /// Puts a working store under load, and waits until the limit has admitted some requests.
     pub(crate) async fn start(store: RedisStore, deadline: Duration) -> Self {
         until_answered(&store).await;
         let clock = Arc::new(MonotonicClock::new());
@@ -96,7 +97,7 @@ impl Trial {
         .await;
     }
 
-    /// Returns how long it took, from an instant on, until requests were answered again.
+    /// Returns the time from an instant until requests are answered again.
     pub(crate) async fn recovery(&self, since: Timestamp) -> Duration {
         self.recovery_for(&key("other"), since).await
     }
@@ -110,7 +111,7 @@ impl Trial {
         longest
     }
 
-    /// Returns the names of the keys under load, and of those that recoveries ask for.
+    /// Returns the names of the keys under load, and of the keys for recoveries.
     pub(crate) fn names(&self) -> Vec<String> {
         let keys = [key("capped"), key("counted")]
             .into_iter()
@@ -133,7 +134,8 @@ impl Trial {
         }
     }
 
-    /// Ends the load, asserts what holds in every fault, and prints the row. `allowed` is how many the limit may admit.
+    /// Ends the load, checks the invariants of every fault, and prints the row. `allowed` is the
+    /// number of requests that the limit may admit.
     pub(crate) async fn end(
         self,
         fault: &str,
@@ -142,7 +144,7 @@ impl Trial {
         recovery: Option<Duration>,
     ) -> Outcome {
         if recovery.is_some() {
-            // Long enough that too many would have been admitted, if they could.
+            // Wait long enough that excess admissions would show.
             self.counters.refused.store(0, Ordering::Relaxed);
             until("the limit refuses", || {
                 self.counters.refused.load(Ordering::Relaxed) >= 20
@@ -151,7 +153,7 @@ impl Trial {
         }
         self.counters.is_over.store(true, Ordering::Relaxed);
         for worker in self.workers {
-            // Fails if it panicked.
+            // This fails if a task has panicked.
             worker.await.unwrap();
         }
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
@@ -196,7 +198,7 @@ pub(crate) async fn store_at(url: &str, deadline: Duration) -> RedisStore {
     store
 }
 
-/// Asks, without charging anything, until there is an answer.
+/// Sends free checks until an answer comes.
 pub(crate) async fn until_answered(store: &RedisStore) {
     let (clock, probe) = (MonotonicClock::new(), key("probe"));
     let began = clock.now();
@@ -209,7 +211,7 @@ pub(crate) async fn until_answered(store: &RedisStore) {
     }
 }
 
-/// Asks about a key until its breaker is open.
+/// Sends checks of a key until the breaker is open.
 pub(crate) async fn until_open(store: &RedisStore, key: &Key<'_>) {
     let (clock, quota) = (MonotonicClock::new(), Quota::per_hour(1));
     let began = clock.now();
@@ -241,7 +243,7 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Returns the number in a server's `INFO` that follows the start of a line; 0 if there is none.
+/// Returns the number after the start of a line in a server's `INFO`, or 0.
 pub(crate) fn number_in(info: &str, start: &str) -> usize {
     let Some(rest) = info.lines().find_map(|line| line.strip_prefix(start)) else {
         return 0;

@@ -1,4 +1,4 @@
-//! Faults of the server.
+//! Tests faults of the server.
 
 use tower_quota_core::{Charge, Quota, Store};
 use tower_quota_redis::RedisStoreError;
@@ -18,7 +18,7 @@ async fn restarted_server_recovers() {
     server.start_again();
     let recovery = trial.recovery(trial.now()).await;
     pause(FAULT_TIME).await;
-    // It came back empty, so the limit may be used up again.
+    // The server came back empty, so the limit may be spent again.
     trial
         .end(
             "killed and restarted, empty",
@@ -85,7 +85,7 @@ async fn late_decisions_charge_nothing() {
         assert!(matches!(error, RedisStoreError::Deadline { .. }), "{error}");
     }
     server.resume();
-    // Ends once no answer is awaited and no refund waits.
+    // `close` ends once all late answers and refunds are done.
     assert!(store.close(TEST_TIMEOUT).await);
     let store = store_at(&server.url(), DEADLINE).await;
     let answer = store.check(&[charge.cost(0)]).await.unwrap();
@@ -180,7 +180,7 @@ async fn demoted_server_recovers() {
     let server = RedisServer::start();
     let store = store_at(&server.url(), TEST_TIMEOUT).await;
     let trial = Trial::start(store.clone(), TEST_TIMEOUT).await;
-    // A replica of a primary that does not exist.
+    // Make the server a replica of a missing primary.
     server.command("REPLICAOF 127.0.0.1 1").unwrap();
     let error = store
         .check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))])

@@ -11,11 +11,13 @@ use crate::rig::until_answered;
 /// The exactness of the server's count at the end of a trial.
 #[derive(Clone, Copy)]
 pub(crate) enum CountCheck {
-    /// Every admitted request is counted once, and no other, except those that may have been counted.
+    /// The server counted each admitted request once, and perhaps the failed requests that may have
+    /// been counted.
     Exact,
-    /// As `Exact`, but counts may be missing: the server came back empty, or its replica lacked the last writes.
+    /// The same as `Exact`, but counts may be missing, because the server came back empty, or its
+    /// replica lacked the last writes.
     MayLack,
-    /// No server is left to ask.
+    /// The server is gone, so the check is skipped.
     Skipped,
 }
 
@@ -32,7 +34,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Fails if a request was counted twice, or was admitted and not counted.
+    /// Fails if the server counted a request twice, or missed an admitted request.
     pub(crate) async fn assert_server_count(&self, count_check: CountCheck, store: &RedisStore) {
         let sure = match count_check {
             CountCheck::Exact => self.counted,

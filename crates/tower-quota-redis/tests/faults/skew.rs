@@ -1,7 +1,7 @@
-//! Clients whose clocks are hours off.
+//! Tests clients with clocks that are hours off.
 //!
-//! A clock cannot be changed for one process alone, but the function that reads it can be replaced: this test runs
-//! itself, three times at once, with a library before the system's own that adds hours to the clock.
+//! The test runs itself in three processes. A preloaded library replaces the function that reads
+//! the clock, and adds hours, because a clock cannot change for a single process.
 
 use std::env;
 use std::fs;
@@ -28,7 +28,7 @@ int clock_gettime(clockid_t clock, struct timespec *at) {
 "#;
 const QUOTA: Quota = Quota::per_hour(CAP).sliding_window();
 const DAY: u64 = 86_400;
-/// The most seconds that the test takes.
+/// The maximum seconds of the test.
 const MARGIN: u64 = 600;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -80,7 +80,7 @@ async fn clients_with_wrong_clocks_share_one_limit() {
         clocks.push(value("clock="));
         resets.push(value("reset="));
     }
-    // All of them count by the server's day, which ends at midnight of the right clock.
+    // All processes count by the server's day, which ends at midnight of the right clock.
     let until_midnight = DAY - clocks[1] % DAY;
     for reset in resets {
         assert!(

@@ -1,4 +1,4 @@
-//! Tests of what one dead primary of a cluster costs the other nodes.
+//! Tests that a dead primary of a cluster does not affect the other nodes.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::rig::{
 
 const QUOTA: Quota = Quota::per_hour(1_000_000);
 const SECONDS: usize = 4;
-/// So many that each partition has some.
+/// The number of keys, enough for all partitions.
 const KEYS: usize = 512;
 
-/// A node, looked at on a connection that is made before the fault.
+/// A node, with a connection from before the fault.
 struct Watched {
     connection: Connection,
 }
@@ -58,7 +58,7 @@ enum PrimaryFailure {
     Silent,
 }
 
-/// Takes a primary and its replica away, so that no other takes over.
+/// Takes a primary and its replica away, so that no node takes over.
 fn take_away(cluster: &mut RedisCluster, failure: PrimaryFailure) {
     for node in [3, 0] {
         match failure {
@@ -137,7 +137,8 @@ async fn silent_primary_causes_few_dials_elsewhere() {
     dials_of_survivors(PrimaryFailure::Silent).await;
 }
 
-// The deadline is long, so that a decision that waited for the silent node's calls would fail on any machine.
+// The deadline is long, so that a decision behind the silent node's calls would fail on any
+// machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_silent_partitions_delay_no_others() {
     let _alone = alone().await;
@@ -179,7 +180,7 @@ async fn many_silent_partitions_delay_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn failing_decisions_cost_survivors_nothing() {
+async fn failing_decisions_do_not_slow_survivors() {
     let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let store = options(DEADLINE).cluster(cluster.urls()).await.unwrap();

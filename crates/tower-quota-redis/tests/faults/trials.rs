@@ -1,4 +1,4 @@
-//! Tests how often a server that is away is tried again.
+//! Tests how often the store tries to reach a server that is away.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -17,12 +17,12 @@ use crate::rig::{
 };
 use crate::server_count::CountCheck;
 
-/// The shortest time between the beginnings of two attempts to connect, after the first few.
+/// The shortest time between the starts of two attempts to connect, after the first few.
 const LEAST_PAUSE: Duration = Duration::from_millis(150);
-/// Attempts that take longer than a call together, since each follows a pause.
+/// The number of attempts that together take longer than a call, since each follows a pause.
 const SEVERAL: usize = 4;
 const PARTITIONS: usize = 12;
-/// Enough that each partition has some.
+/// The number of keys, enough for all partitions.
 const KEYS: usize = 16 * PARTITIONS;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -41,7 +41,7 @@ async fn dead_server_is_dialled_rarely() {
     let outcome = trial
         .end("tried while away", CAP, CountCheck::Skipped, None)
         .await;
-    // The last clone is dropped. What was under way ends.
+    // Drop the last clone, and wait until calls in flight end.
     pause(FAULT_TIME).await;
     let before = accepted(&proxy);
     pause(FAULT_TIME).await;
@@ -51,7 +51,7 @@ async fn dead_server_is_dialled_rarely() {
         .await;
 }
 
-// All nodes fall silent, so that none is promoted. They count what they were sent when they resume.
+// Silence all nodes, so that no replica is promoted. The nodes count the calls when they resume.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_cluster_is_tried_rarely() {
     let _alone = alone().await;
@@ -86,18 +86,18 @@ async fn silent_cluster_is_tried_rarely() {
     println!(
         "{trials} trials and calls, {connections} connections to a node; one series of attempts: {most}"
     );
-    // Calls of the script, by which each partition has noticed, use the command too: up to three calls, twice or so
-    // each. As soon as there is a connection again, partitions probe each for itself.
+    // The script uses the command too. Each partition has made up to three calls before its breaker
+    // opened, with about two commands each. After the fault, each partition sends its own trial.
     assert!(
         trials <= most + (8 + most_of_each_since) * PARTITIONS,
         "{trials} probes"
     );
-    // An attempt asks a node for a sign of life first, and then has the client connect. The rest is what the client
-    // repairs of itself until it is given up, a replica that has lost its primary, and this test.
+    // An attempt first asks a node for an answer, and then the client connects. The rest are
+    // repairs by the client until the link drops it, a replica without its primary, and this test.
     assert!(connections <= 2 * most + 8, "{connections} connections");
 }
 
-// No node is left, so each attempt to connect fails at once.
+// All nodes are dead, so each attempt to connect fails at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_cluster_is_dialled_rarely() {
     let _alone = alone().await;
@@ -105,8 +105,8 @@ async fn dead_cluster_is_dialled_rarely() {
     let store = of_cluster(&cluster.urls()).await;
     let mut load = JoinSet::new();
     (0..16).for_each(|first| drop(load.spawn(ask_about_many(store.clone(), first))));
-    // The nodes that are left send calls elsewhere, so the client asks them for the slots. Often the last one dies in
-    // the middle of that, and the client goes on asking without pause.
+    // The remaining nodes redirect calls, so the client asks them for the slots. If the last node
+    // dies meanwhile, the client repeats the request without a pause.
     for node in [0, 3, 1, 2, 4, 5] {
         cluster.kill(node);
         pause(Duration::from_millis(3)).await;
@@ -115,7 +115,7 @@ async fn dead_cluster_is_dialled_rarely() {
     let proxies: Vec<FaultProxy> = (0..6)
         .map(|node| FaultProxy::in_place_of(cluster.node(node).port()))
         .collect();
-    // That ends when many calls in a row have failed and the client is dropped.
+    // The repetition ends when many calls in a row have failed and the link drops the client.
     pause(FAULT_TIME).await;
     let attempts = Attempts::at(&proxies).await;
     pause(FAULT_TIME).await;
@@ -123,14 +123,14 @@ async fn dead_cluster_is_dialled_rarely() {
     load.shutdown().await;
 }
 
-/// Asks about keys of all partitions, without pause.
+/// Sends requests about keys of all partitions, without a pause.
 async fn ask_about_many(store: RedisStore, first: usize) {
     let quota = Quota::per_hour(1);
     for i in (first..).step_by(7) {
         let _ = store
             .check(&[Charge::new("all", &quota, &nth_key(i % KEYS))])
             .await;
-        // An open breaker answers at once.
+        // Yield, because an open breaker answers at once.
         tokio::task::yield_now().await;
     }
 }
@@ -139,19 +139,19 @@ fn nth_key(i: usize) -> Key<'static> {
     key(&format!("key {i}"))
 }
 
-/// Attempts to connect to nodes that hang up, from an instant on.
+/// Counts attempts to connect to nodes that hang up, from an instant on.
 struct Attempts<'a> {
     clock: MonotonicClock,
     began: Timestamp,
-    /// Each with what it had accepted before.
+    /// The proxies, with the connections before the start.
     proxies: Vec<(&'a FaultProxy, usize)>,
 }
 
 impl<'a> Attempts<'a> {
-    /// Begins to count, when all breakers are open already, as soon as no call is under way any more.
+    /// Begins to count once no call is in flight. All breakers must be open.
     async fn at(proxies: impl IntoIterator<Item = &'a FaultProxy>) -> Self {
         let proxies: Vec<&FaultProxy> = proxies.into_iter().collect();
-        // What the last calls have begun has ended when several attempts have been made since.
+        // Wait for several attempts, after which all work of the last calls has ended.
         for proxy in &proxies {
             let early = proxy.connections();
             until("several attempts have been made", || {
@@ -172,10 +172,10 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Asserts that only the link makes attempts, each at least a pause after the one before.
+    /// Asserts that only the link makes attempts, with at least a pause in between.
     ///
-    /// At most one attempt that had begun before is counted. An attempt is one connection to each node: the client
-    /// makes more only when one answers.
+    /// The count may include an attempt from before. An attempt is one connection to each node,
+    /// because the client makes more only after an answer.
     fn are_few(self, what: &str) {
         let made = self
             .proxies
@@ -189,9 +189,10 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// Returns the connections made to a proxy that hangs up, counting those that it has yet to accept.
+/// Returns the number of connections to a proxy that hangs up, including pending connections.
 ///
-/// It accepts them in turn: when it has hung up on one that is made now, it has counted all others.
+/// The proxy accepts in order. When it hangs up on a new connection, it has counted all earlier
+/// ones.
 fn accepted(proxy: &FaultProxy) -> usize {
     let mut last = TcpStream::connect(("127.0.0.1", proxy.port())).unwrap();
     last.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
@@ -216,11 +217,12 @@ async fn until_all_open(store: &RedisStore) {
         let store = store.clone();
         waiting.spawn(async move { until_open(&store, &nth_key(i)).await });
     }
-    // Fails if one of them has.
+    // This fails if a task has panicked.
     waiting.join_all().await;
 }
 
-/// Returns how many can begin in a span: one at once, and one after each pause.
+/// Returns the maximum number of attempts in a span, which are one at once and one after each
+/// pause.
 fn most_within(span: Duration) -> usize {
     usize::try_from(span.as_millis() / LEAST_PAUSE.as_millis()).unwrap() + 1
 }
