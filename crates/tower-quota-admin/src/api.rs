@@ -42,7 +42,6 @@ impl Deref for Api {
 
 pub(crate) struct Caller(pub(crate) Option<IpAddr>);
 
-/// Whether an answer shows readable keys.
 pub(crate) struct ShowKeys(pub(crate) bool);
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -88,7 +88,6 @@ impl Recent {
         sums
     }
 
-    /// Returns the newest second, or all seconds, with only these limits.
     pub(crate) fn seconds(&self, all: bool, limits: &[&'static str]) -> Vec<Second> {
         let first = if all {
             0

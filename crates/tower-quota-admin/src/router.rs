@@ -79,7 +79,6 @@ pub fn openapi() -> OpenApi {
     crate::openapi::complete(routes().merge(public()).into_openapi(), true)
 }
 
-/// The routes without a token.
 fn public() -> OpenApiRouter<Api> {
     OpenApiRouter::new().routes(routes!(health::ready))
 }

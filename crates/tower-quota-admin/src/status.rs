@@ -56,7 +56,6 @@ impl From<LimitStatus> for Status {
     }
 }
 
-/// Returns a time in milliseconds, rounded up.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }

@@ -28,7 +28,6 @@ pub(crate) struct Pace {
 }
 
 impl Streams {
-    /// Takes a place, if there is a free place for this author.
     pub(crate) fn enter(self: &Arc<Self>, author: &str) -> Option<Place> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let own = open.get(author).copied().unwrap_or_default();

@@ -32,7 +32,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Returns the exit code of a command, and prints its failure.
 pub(crate) fn exit(ended: Result<bool, Failure>, is_json: bool) -> ExitCode {
     let failure = match ended {
         Ok(found) => return ExitCode::from(u8::from(found)),

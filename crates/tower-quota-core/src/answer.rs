@@ -8,10 +8,7 @@ use crate::status::LimitStatus;
 /// The answer of [`Limiter::check_now`](crate::Limiter::check_now).
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a check that nothing reads limits nothing"]
-pub struct Answer(
-    /// The status of the tightest limit, which gives the outcome of the request.
-    pub(crate) LimitStatus,
-);
+pub struct Answer(pub(crate) LimitStatus);
 
 impl Answer {
     /// Returns whether your request may pass now.

@@ -1,7 +1,6 @@
 //! Reads and writes the numbers in the stored form of an entry.
 
 const LIMIT: u64 = 1 << 56;
-/// The maximum number of decimal zeros that a short number leaves out.
 const MOST_ZEROS: u32 = 7;
 
 /// Appends a number as seven bytes, little-endian.

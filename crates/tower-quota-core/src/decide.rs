@@ -45,12 +45,15 @@ pub fn decide(
     let clock = now.min(LATEST).as_micros();
     let mut now = clock;
     for entry in entries.iter_mut() {
+        // A wrong clock may have written the entry. Without this rule, it would block its clients
+        // until the clock catches up.
         if entry.is_from_the_future(clock) {
             **entry = Entry::default();
         }
         now = now.max(entry.at);
     }
     let at = Timestamp::from_micros(now);
+    // Resolve calendar windows here, because every charge must use the store's instant.
     let windows = charges.iter().map(|charge| charge.quota().at(at));
     let windows: SmallVec<[Quota; 4]> = windows.collect();
     let charges = charges.iter().zip(&windows);
@@ -70,6 +73,7 @@ pub fn decide(
     let refuses = |part: &Part<'_>| part.outcome.is_refusal() && !part.charge.is_shadow();
     let is_refused = operation == Operation::Refuse || parts.iter().any(refuses);
     if operation.takes() && !is_refused && parts.iter().any(|part| part.charge.is_hold()) {
+        // Two holds of one instant could not be told apart, so a release could end the wrong one.
         now = entries.iter().map(|entry| entry.at + 1).fold(now, u64::max);
     }
     for part in &mut parts {
@@ -135,6 +139,7 @@ impl Part<'_> {
         let changes = match operation {
             Operation::Peek => false,
             Operation::Reset => {
+                // An operator who resets a client expects the penalty to end too.
                 entry.forget(charge.name().strikes_id());
                 entry.forget(counter.id);
                 self.taken = Some(0);
@@ -143,9 +148,11 @@ impl Part<'_> {
             Operation::Renew { taken_at } => {
                 charge.is_hold() && entry.may_refund(charge, taken_at.as_micros(), now)
             }
+            // A free charge must not create an entry.
             _ if units == 0 => false,
             Operation::Refund { taken_at } => entry.may_refund(charge, taken_at.as_micros(), now),
             _ if !self.is_left_out || charge.counts_refusals() => true,
+            // Convert even on a refusal, because otherwise the old rate would refill the counter.
             _ => entry.needs_conversion(counter, now),
         };
         if !changes {
@@ -156,6 +163,7 @@ impl Part<'_> {
             Operation::Refund { taken_at } => {
                 let (before, is_prepared) = (state.balance(quota, now).0, charge.is_refundable());
                 state.refund(quota, now, units, taken_at.as_micros(), is_prepared);
+                // Measure the refund, because a state may give back fewer units than the cost.
                 let given = state.balance(quota, now).0 - before;
                 taken = given.max(0).cast_unsigned();
             }
@@ -166,6 +174,7 @@ impl Part<'_> {
                     _ => state.take(quota, now, units),
                 };
                 if charge.is_refundable() {
+                    // Only refundable charges leave a mark, so that other buckets stay small.
                     state.watch(quota, now);
                 }
             }

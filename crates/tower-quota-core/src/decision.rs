@@ -10,7 +10,6 @@ use crate::outcome::Outcome;
 use crate::status::LimitStatus;
 use crate::time::Timestamp;
 
-/// The statuses of a decision. Up to three need no allocation.
 type Statuses = SmallVec<[LimitStatus; 3]>;
 
 /// The answer of a store, with the outcome and the status of every limit.

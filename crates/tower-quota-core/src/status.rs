@@ -72,7 +72,6 @@ impl Left {
         })
     }
 
-    /// Creates the state of a bucket from the used grains.
     pub(crate) const fn of_bucket(quota: &Quota, used: u64) -> Self {
         Self(Amount::Bucket {
             used,

@@ -70,7 +70,6 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Returns the full microseconds of a duration, at most `u64::MAX`.
 pub(crate) const fn micros(span: Duration) -> u64 {
     let whole = span.as_secs().saturating_mul(1_000_000);
     whole.saturating_add(span.subsec_micros() as u64)

@@ -2,7 +2,6 @@ use core::time::Duration;
 
 use tower_quota_core::{LimitStatus, Timestamp};
 
-/// The last answer of the store about a limit. The default is an old answer, without units.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Answer {
     pub(crate) remaining: u64,

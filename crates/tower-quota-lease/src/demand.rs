@@ -4,7 +4,6 @@ const HOT_REQUESTS: u32 = 8;
 /// The microseconds over which the requests must spread, unless they filled the term before. A
 /// shorter burst is over when its lease arrives.
 const LASTING: u64 = 100_000;
-/// The number of requests that makes a client hot at once.
 const HOT_AT_ONCE: u32 = 64;
 
 #[derive(Default)]
@@ -60,7 +59,6 @@ impl Demand {
             || self.now.requests >= HOT_AT_ONCE
     }
 
-    /// Returns the units that the client will probably use within a lease.
     pub(crate) fn units(&self) -> u64 {
         self.now.units.max(self.before.units)
     }

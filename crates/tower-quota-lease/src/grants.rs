@@ -1,6 +1,5 @@
 use tower_quota_core::Timestamp;
 
-/// The units that a lease has charged in advance.
 #[derive(Clone, Copy)]
 pub(crate) struct Grant {
     pub(crate) units: u64,
@@ -21,7 +20,6 @@ impl Grants {
         live.map(|grant| grant.units).sum()
     }
 
-    /// Returns the earliest instant of the charges, or `None` if there are too few units.
     pub(crate) fn take(&mut self, now: u64, units: u64) -> Option<Timestamp> {
         if self.units(now) < units {
             return None;

@@ -12,7 +12,6 @@ use crate::shared::Shared;
 
 const REFUND_DEADLINE: Duration = Duration::from_secs(1);
 
-/// The due leases of a key. A single call fetches all of them.
 pub(crate) struct DueLeases {
     digest: u128,
     key: Key<'static>,
@@ -33,7 +32,6 @@ impl DueLeases {
     }
 }
 
-/// Calls the store for leases, and refunds the unspent units when the leases end.
 pub(crate) struct LeaseCall<S: Store> {
     shared: Arc<Shared<S>>,
     due: DueLeases,
@@ -51,7 +49,6 @@ struct Lease {
 }
 
 impl<S: Store> LeaseCall<S> {
-    /// Spawns a call, unless the store is closing.
     pub(crate) fn spawn(shared: &Arc<Shared<S>>, due: DueLeases) {
         let (answered, end) = watch::channel(());
         let call = Self {
@@ -78,6 +75,8 @@ impl<S: Store> LeaseCall<S> {
     }
 
     async fn run(mut self, closing: watch::Receiver<bool>) {
+        // Count the term from before the call, so that units are always spent within a term of
+        // their charge.
         let sent = self.shared.pools.now();
         let DueLeases { key, wants, .. } = &self.due;
         let charges = wants.iter().map(|want| want.charge(key, want.units));
@@ -85,6 +84,7 @@ impl<S: Store> LeaseCall<S> {
         let (answer, _) = self.shared.store.send(&charges);
         drop(charges);
         self.was_sent = true;
+        // Give up after this time, because requests wait for the lease.
         let deadline = CALL_DEADLINE.max(self.shared.pools.longest);
         let answer = tokio::time::timeout(Duration::from_micros(deadline), answer).await;
         if let Ok(Ok(decision)) = answer {
@@ -149,6 +149,7 @@ impl<S: Store> Drop for LeaseCall<S> {
             if let Some(pool) = shard.pool_of(*digest, want.serial) {
                 pool.end_lease_call(want, now, false);
                 if self.was_sent {
+                    // The store may have charged the units, so the last answer is no longer right.
                     pool.forget_answer();
                 }
             }

@@ -120,6 +120,7 @@ impl<S: Store> Leased<S> {
                 let _ = call.changed().await;
             }
             let charges: Vec<Charge<'_>> = owned.iter().map(OwnedCharge::as_charge).collect();
+            // Wait only once, so that a request is answered within two deadlines of the store.
             store.check(&charges, false).await
         })
     }
@@ -131,6 +132,7 @@ impl<S: Store> Leased<S> {
             match answer.await {
                 Ok(answer) => Ok(request.complete(&answer, true)),
                 Err(error) => {
+                    // The call may have charged units, so the last answers are no longer right.
                     request.forget_answers();
                     let refusal = known_refusal.ok_or(error)?;
                     Ok(request.complete(&refusal, false))

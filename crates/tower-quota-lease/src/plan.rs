@@ -19,9 +19,7 @@ const RATE_SHARE: u64 = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) asked: Quota,
-    /// The quota in the store.
     pub(crate) counted: Quota,
-    /// The term of a lease in microseconds.
     pub(crate) term: u64,
     /// The units that a bucket refills within a term. Windows have 0, because their units come back at once.
     pub(crate) refilled: u64,
@@ -94,7 +92,6 @@ impl Plan {
         }
     }
 
-    /// Returns the microseconds in which a bucket refills these units.
     pub(crate) fn refill_time(&self, units: u64) -> u64 {
         let rate = self.asked.units();
         ratio(units, micros(self.asked.period()), rate, rate - 1)

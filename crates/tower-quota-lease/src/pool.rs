@@ -19,7 +19,6 @@ pub(crate) const SMALLEST: u64 = 2;
 /// The divisor of a lease for the length of a pause.
 const PAUSES: u64 = 4;
 const PAUSE_AFTER_LOSS: u64 = 16;
-/// The timeout of a call in microseconds, unless leases are longer.
 pub(crate) const CALL_DEADLINE: u64 = 1_000_000;
 
 pub(crate) struct Pool {
@@ -36,7 +35,6 @@ pub(crate) struct Pool {
     call: Option<Call>,
 }
 
-/// A call for a lease in flight.
 struct Call {
     runtime: runtime::Id,
     end: CallEnd,
@@ -53,7 +51,6 @@ pub(crate) struct Want {
     pub(crate) plan: Plan,
     pub(crate) serial: u64,
     pub(crate) units: u64,
-    /// Whether the client needs more units than the lease has.
     pub(crate) is_short: bool,
 }
 
@@ -121,14 +118,12 @@ impl Pool {
         self.demand.is_recent(now) || now < self.next_lease_at || self.grants.have_units()
     }
 
-    /// Notes the demand of a request, unless the cost never fits.
     pub(crate) fn note(&mut self, now: u64, cost: u64) {
         if cost <= self.plan.counted.capacity() {
             self.demand.note(now, cost);
         }
     }
 
-    /// Returns a refusal during a pause, and the instant of the last answer.
     pub(crate) fn refusal(&self, now: u64, cost: u64) -> Option<(LimitStatus, Timestamp)> {
         if now >= self.pause_until || !self.is_short(now, cost) {
             return None;
@@ -260,7 +255,6 @@ impl Pool {
         grant
     }
 
-    /// Returns the status, with a lower bound of the remaining units.
     pub(crate) fn status(&self, now: u64, taken: u64) -> LimitStatus {
         let remaining = self.answer.remaining.saturating_add(self.grants.units(now));
         let reset_after = self.answer.reset_after(now);

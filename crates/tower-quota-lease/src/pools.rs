@@ -16,7 +16,6 @@ const MOST_POOLS: usize = 16;
 
 pub(crate) struct Pools {
     clock: Box<dyn Clock>,
-    /// The longest term in microseconds.
     pub(crate) longest: u64,
     pub(crate) hasher: KeyHasher,
     shards: Box<[Mutex<Shard>]>,
@@ -97,13 +96,11 @@ impl Shard {
         pools.find(|pool| pool.limit == limit && pool.plan.asked == *quota)
     }
 
-    /// Returns the pool, unless it was reset or dropped.
     pub(crate) fn pool_of(&mut self, digest: u128, serial: u64) -> Option<&mut Pool> {
         let mut pools = self.keys.get_mut(&digest)?.iter_mut();
         pools.find(|pool| pool.serial == serial)
     }
 
-    /// Returns the pool, if the lease still lasts.
     pub(crate) fn put_back(
         &mut self,
         digest: u128,

@@ -44,7 +44,6 @@ enum By {
 }
 
 impl Request {
-    /// Takes the units of leases with enough units.
     pub(crate) fn take(pools: &Arc<Pools>, charges: &[Charge<'_>]) -> Self {
         // Take all units from leases or all from the store. A refund has one instant, and leased
         // units were charged earlier. Forced charges have to reach the store even if a pool would

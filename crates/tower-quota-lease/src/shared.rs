@@ -9,7 +9,6 @@ use crate::pools::Pools;
 pub(crate) struct Shared<S> {
     pub(crate) store: RefusalCache<S>,
     pub(crate) pools: Arc<Pools>,
-    /// A flag that becomes true when the store closes.
     pub(crate) closing: watch::Sender<bool>,
 }
 

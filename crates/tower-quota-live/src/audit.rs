@@ -78,7 +78,6 @@ impl Action {
 }
 
 impl AuditRecord {
-    /// Records a change made now, with the states before and after it.
     pub(crate) fn new(
         what: Action,
         by: By,

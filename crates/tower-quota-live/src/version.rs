@@ -39,7 +39,6 @@ impl Version {
         }
     }
 
-    /// Returns the first 48 bits of the hash.
     pub(crate) fn short_hash(&self) -> u64 {
         let digits = self.hash.get(..12).unwrap_or_default();
         u64::from_str_radix(digits, 16).unwrap_or_default()

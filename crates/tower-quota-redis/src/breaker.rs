@@ -100,6 +100,7 @@ impl Breaker {
                 failures,
                 last_failure,
             } => {
+                // Calls that overlap fail together, so count one failure for all of them.
                 if last_failure.is_some_and(|last| began < last) {
                     return false;
                 }

@@ -51,7 +51,6 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Provides the credentials of all connections of a store.
 #[derive(Clone)]
 pub(crate) struct Provider(
     Arc<dyn Fn() -> BoxFuture<'static, RedisResult<Credentials>> + Send + Sync>,

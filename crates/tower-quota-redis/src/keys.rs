@@ -57,6 +57,8 @@ impl KeyNames {
                 });
             }
             Some(secret) => Key::new(Name::new("tower-quota secret"), secret),
+            // Without a secret, all instances still need the same seed, so derive it from the
+            // prefix.
             None => Key::new(Name::new("tower-quota prefix"), prefix.as_bytes()),
         };
         let seed = seed.digest(&[0; 16]).to_le_bytes();
@@ -85,6 +87,7 @@ impl KeyNames {
     }
 
     pub(crate) fn locate(&self, key: &Key<'_>) -> (usize, EntryKey) {
+        // Choose the partition by the keyed hash, so that clients cannot choose it.
         let digest = key.digest(&self.seed);
         let partition = ((digest >> 96) % self.partitions.len() as u128) as usize;
         let mut name = EntryKey(SmallVec::from_slice(
@@ -112,7 +115,6 @@ impl KeyNames {
     }
 }
 
-/// Appends bytes, percent-encoded except for letters, digits and `-_.`.
 fn push_readable(name: &mut SmallVec<[u8; 40]>, bytes: &[u8]) {
     for &byte in bytes {
         if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {

@@ -9,7 +9,6 @@ use crate::link::{self, Certificates, Link, LinkSettings, Servers};
 
 const SENTINEL_PORT: u16 = 26_379;
 
-/// The servers of a store, and their name in errors.
 #[derive(Clone)]
 pub(crate) struct Location {
     pub(crate) name: String,
@@ -17,7 +16,6 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// Parses a URL of a server, of sentinels or of a cluster.
     pub(crate) fn parse(url: &str, certificates: &Certificates) -> Result<Self, RedisConfigError> {
         match url
             .split_once("://")
@@ -178,7 +176,6 @@ fn without_credentials(url: &str) -> String {
     format!("{scheme}{separator}{shown}")
 }
 
-/// Returns whether the URL begins with `unix:` or `redis+unix:`.
 fn is_of_socket(url: &str) -> bool {
     url.split_once(':')
         .is_some_and(|(scheme, _)| scheme.to_ascii_lowercase().ends_with("unix"))

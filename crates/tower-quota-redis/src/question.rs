@@ -4,7 +4,6 @@ use tower_quota_core::{Algorithm, Charge, Decision, Key, Operation};
 use crate::keys::{EntryKey, KeyNames};
 use crate::template::{ChargeTemplate, Template};
 
-/// A decision to make about clients in one partition.
 #[derive(Clone)]
 pub(crate) struct Question {
     /// The common part, boxed because a question is moved several times.

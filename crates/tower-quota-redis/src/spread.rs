@@ -138,6 +138,8 @@ impl Spread {
     async fn ask(&self, batchers: &[Arc<Batcher>], answers: &mut Vec<Decision>) -> Answer {
         let (mut is_refused, mut first_error) = (false, None);
         for part in &self.parts {
+            // After a refusal, the remaining parts only count the refusal. A capped part takes no
+            // more units than the earlier parts.
             let question = match (is_refused, self.common_units(answers)) {
                 (true, _) => part.question.to_refuse(core::iter::empty()),
                 (false, Some(most)) => part.question.capped(most),
@@ -204,7 +206,6 @@ impl Spread {
         }
     }
 
-    /// Refunds the units of at-most charges above `most`.
     async fn level(&self, batchers: &[Arc<Batcher>], answers: &mut [Decision], most: u64) {
         for (part, answer) in self.parts.iter().zip(answers) {
             let surplus = |charge: &ChargeTemplate, status: &LimitStatus| match charge.is_at_most {
@@ -279,7 +280,6 @@ impl Spread {
 }
 
 impl Part {
-    /// Returns an enforced hold, or else a dry run.
     fn hold(&self) -> Option<&ChargeTemplate> {
         let charges = self.question.template.charges.iter();
         let holds = charges.filter(|charge| charge.is_hold() && charge.cost > 0);
@@ -309,7 +309,6 @@ impl Part {
             .ok()
     }
 
-    /// Refunds this part, and returns its answer to a refused request.
     async fn turn_into_refusal(
         &self,
         batchers: &[Arc<Batcher>],

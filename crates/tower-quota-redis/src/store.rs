@@ -61,8 +61,6 @@ struct Inner {
     settings: LinkSettings,
     errors: Mutex<RedisErrorCounts>,
     is_closed: AtomicBool,
-    /// The number of refunds, settlements and decisions over several partitions that may outlive
-    /// their callers.
     detached: Arc<AtomicUsize>,
 }
 

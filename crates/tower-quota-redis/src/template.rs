@@ -1,7 +1,6 @@
 use smallvec::SmallVec;
 use tower_quota_core::{Algorithm, Charge, ChargeMode, Name, Operation, Penalty, Quota};
 
-/// The common part of similar decisions, without clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template {
     pub(crate) operation: Operation,
@@ -79,7 +78,6 @@ impl Template {
         self.charges.iter().position(|part| part.client == client)
     }
 
-    /// Returns charges and positions in the order of the wire, client after client.
     pub(crate) fn by_client(&self) -> impl Iterator<Item = (usize, &ChargeTemplate)> {
         (0..self.clients).flat_map(|client| {
             self.charges

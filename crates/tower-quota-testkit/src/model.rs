@@ -8,7 +8,6 @@ use tower_quota_core::{Charge, Decision, Entry, Key, LimitStatus, Operation, Tim
 
 use crate::conformance::capability::Capability;
 
-/// The entries of the keys so far, by digest.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     entries: BTreeMap<u128, Entry>,
@@ -84,13 +83,11 @@ impl Model {
     }
 }
 
-/// Returns whether an entry is so far in the future that it counts as missing.
 fn is_from_the_future(entry: &Entry, now: Timestamp) -> bool {
     let trusted = Duration::from_micros(TRUSTED_LEAD) + entry.full_at().since(entry.at());
     entry.at() > now + trusted
 }
 
-/// Returns whether two decisions are equal in every field that the store supports.
 pub(crate) fn is_same(found: &Decision, expected: &Decision, lacks: &[Capability]) -> bool {
     let debts = |decision: &Decision| -> Vec<u64> {
         let statuses = decision.statuses();

@@ -98,7 +98,6 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Returns whether a router only removed a prefix.
     fn is_nested(&self) -> bool {
         let prefix = self.original_path().strip_suffix(self.uri.path());
         // A layer that merges slashes turns `//login` into `/login`, which looks like a removed

@@ -2,7 +2,6 @@ use core::fmt::Display;
 
 use http::header::HeaderName;
 
-/// Returns the value, or panics with the error of an invalid configuration.
 #[track_caller]
 pub(crate) fn valid<T, E: Display>(built: Result<T, E>) -> T {
     match built {

@@ -32,7 +32,6 @@ pub(crate) fn failures(address: Option<ClientIp>) -> RateLimitLayer<MemoryStore>
     RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(limit))
 }
 
-/// The header with the role of the request, for the page.
 const ROLE: HeaderName = HeaderName::from_static("tower-quota-role");
 
 pub(crate) async fn identify(

@@ -182,7 +182,6 @@ fn client<'k>(text: &'k str, listed: Option<&'k Key<'static>>) -> ClientKey<'k> 
     listed.map_or(ClientKey::Text(text), ClientKey::Key)
 }
 
-/// Returns the key of a listed client, if the text is a hash.
 pub(super) fn listed(api: &Api, text: &str, limit: Option<&str>) -> Result<Option<Key<'static>>> {
     let Some(hash) = text.strip_prefix(HASH) else {
         return Ok(None);

@@ -88,7 +88,6 @@ pub(crate) fn text(version: Version) -> Response {
     (fields, version.text).into_response()
 }
 
-/// Answers with a new version, which is in force here.
 pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
     let warnings = api.live.in_force().map(|in_force| match &in_force.shadow {
         Some((shadow, rules)) if shadow.number == version.number => rules.warnings().clone(),

@@ -10,7 +10,6 @@ use crate::problem::{Problem, ProblemKind, Result};
 /// The longest time of a block, an override or a credit.
 pub(super) const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// Reads the end of an override or a credit.
 pub(super) fn end(length: Option<&str>, until: Option<Time>) -> Result<Option<Time>> {
     let now = Time::now();
     let until = match (length, until) {

@@ -110,7 +110,6 @@ fn observe(api: &Api) {
 }
 
 impl Snapshot {
-    /// Returns the current snapshot, with the newest second or all seconds.
     fn json(api: &Api, all: bool) -> Arc<str> {
         let health = Health::of(api);
         let recent = api.feed.recent();

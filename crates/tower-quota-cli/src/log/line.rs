@@ -35,7 +35,6 @@ pub(super) enum Field {
     User,
 }
 
-/// The reason why a line is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     Form,

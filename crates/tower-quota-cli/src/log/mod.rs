@@ -18,7 +18,6 @@ pub(crate) use self::line::{LoggedResponse, Unreadable};
 
 use self::time::TimeReader;
 
-/// The maximum bytes of a line.
 const LONGEST_LINE: u64 = 1 << 20;
 
 /// A header, and its place in a line. The place is the name of a JSON field, or the number of a

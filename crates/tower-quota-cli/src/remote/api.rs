@@ -15,12 +15,9 @@ pub(crate) struct Api {
     pub(super) load: LoadArguments,
 }
 
-/// Answers a request to the admin API.
 pub(super) type SendRequest = dyn Fn(Request<String>) -> Result<Response<String>, Failure>;
 
-/// An answer of the API.
 pub(crate) struct Answer {
-    /// The entity tag of a version.
     pub(super) tag: String,
     format: Format,
     pub(super) text: String,
@@ -117,7 +114,6 @@ impl Answer {
     }
 }
 
-/// Returns the problems in an answer, on separate lines.
 pub(super) fn problems(answer: &Value) -> String {
     let problems = Problems::deserialize(answer).unwrap_or_default();
     problems.to_string()

@@ -99,7 +99,6 @@ pub(super) fn read_authorities(path: &Path) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// Returns TLS settings that trust `authorities` in PEM, or the system's certificates.
 fn trusting(authorities: Option<&[u8]>) -> TlsConfig {
     let certificates = match authorities {
         Some(pem) => CertificateDer::pem_slice_iter(pem).flatten().collect(),

@@ -17,7 +17,6 @@ use super::api::SendRequest;
 use crate::failure::Failure;
 use crate::rules::load::{LoadArguments, parts};
 
-/// The variables with secrets.
 const SECRET_VARIABLE: &str = "TOWER_QUOTA_SECRET";
 const KEY_SEED_VARIABLE: &str = "TOWER_QUOTA_KEY_SEED";
 

@@ -35,7 +35,6 @@ pub(crate) struct TopArguments {
     watch: bool,
 }
 
-/// The time between two lists of `top --watch`.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// Clears a terminal, and moves its cursor to the first line.

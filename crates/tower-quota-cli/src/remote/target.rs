@@ -103,7 +103,6 @@ impl TargetArguments {
 }
 
 impl ChangeArguments {
-    /// Adds the reason to a request.
     pub(super) fn on(&self, request: Builder) -> Builder {
         match &self.comment {
             Some(comment) => request.header("x-comment", comment.as_bytes()),

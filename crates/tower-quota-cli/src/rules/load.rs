@@ -62,7 +62,6 @@ impl LoadArguments {
     }
 }
 
-/// Returns stand-ins for parts from code.
 pub(crate) fn parts(code: &[CodePart]) -> CodeParts {
     let mut parts = CodeParts::new();
     for (kind, name) in code {

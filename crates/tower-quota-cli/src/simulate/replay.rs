@@ -33,7 +33,6 @@ pub(super) struct Replay<N> {
 struct Waiting {
     runtime: Runtime,
     requests: JoinSet<()>,
-    /// The time of the paused clock, in microseconds since 1970.
     micros: u64,
 }
 

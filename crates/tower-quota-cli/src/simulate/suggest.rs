@@ -23,7 +23,6 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(super) struct Suggestion {
     pub(super) json: Value,
-    /// The caveats of the suggestion.
     pub(super) notes: Vec<String>,
 }
 

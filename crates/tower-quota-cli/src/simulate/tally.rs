@@ -36,17 +36,14 @@ pub(super) struct Tally {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct LimitTally {
     name: String,
-    /// Whether the limit is evaluated without refusing.
     shadow: bool,
     requests: u64,
-    /// The requests refused by the limit, or by a shadow limit.
     limited: u64,
     pub(super) clients: u64,
     pub(super) clients_hit: u64,
     peak_per_second: u64,
     #[serde(skip)]
     second: Peak,
-    /// The longest retry time of a refused request, rounded up.
     longest_retry_ms: u64,
     longest_wait_ms: u64,
 }
@@ -150,7 +147,6 @@ impl Tally {
         limited.into_iter().map(report).collect()
     }
 
-    /// Returns the clients refused at least once, by the limit's name and the key's hash.
     pub(super) fn hit(&self) -> HashSet<(&str, u64)> {
         let name = |limit: u32| self.limits[limit as usize].name.as_str();
         self.limited()

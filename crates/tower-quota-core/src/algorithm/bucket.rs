@@ -20,7 +20,6 @@ pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bucket {
     full_at: u64,
-    /// The surplus of the last refill, in grains.
     rest: u64,
     lows: Lows,
 }
@@ -91,6 +90,7 @@ impl Counting for Bucket {
         let least = self.lows.since(taken_at);
         // A bucket counts no more used grains than this, so the charge took no more either.
         let charged = cost.saturating_mul(quota.grain()).min(MOST_USED);
+        // Do not give back the units that time has refilled since.
         let refilled = now.saturating_sub(taken_at).saturating_mul(quota.refill());
         let unrefilled = match least {
             // Without a mark, the bucket was full since the charge, or another quota counted the
@@ -161,6 +161,7 @@ pub(crate) fn outcome(quota: &Quota, used: u64, cost: u64) -> Outcome {
 }
 
 const fn until_fits(quota: &Quota, used: u64, cost: u64) -> u64 {
+    // The sums stay below 2^53, because Lua computes the same values in doubles.
     let missing = (used + cost * quota.grain()).saturating_sub(quota.capacity() * quota.grain());
     until_back(quota.refill(), missing)
 }

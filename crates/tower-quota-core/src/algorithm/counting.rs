@@ -3,7 +3,6 @@
 use crate::quota::Quota;
 
 pub(crate) trait Counting {
-    /// Returns the microseconds until a cost up to the capacity fits.
     fn until_fits(&self, quota: &Quota, now: u64, cost: u64) -> u64;
 
     fn full_at(&self, quota: &Quota) -> u64;

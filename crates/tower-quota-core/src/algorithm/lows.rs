@@ -53,7 +53,6 @@ impl Lows {
         self.0[..self.begun_by(instant)].last().map(|&(_, low)| low)
     }
 
-    /// Lowers the marks as if the charge at this instant had never been made.
     pub(super) fn refund(&mut self, instant: u64, grains: u64) {
         let first = self.begun_by(instant).saturating_sub(1);
         for (_, low) in &mut self.0[first..] {

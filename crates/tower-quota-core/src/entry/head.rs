@@ -7,7 +7,6 @@ use crate::quota::{Algorithm, Quota};
 pub const FROM_FIRST_REQUEST: u8 = 16;
 /// The flag of a bucket with low marks.
 pub const WATCHED: u8 = 32;
-/// The bits of the kind of state. The other bits are flags.
 const KIND: u8 = 15;
 
 /// The numbers of a quota, as a slot stores them.

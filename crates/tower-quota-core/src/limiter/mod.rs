@@ -224,7 +224,6 @@ impl<S: Store + Clone> Limiter<S> {
         self.refund_waiting(&key.as_key(self.scope), decision, waited)
     }
 
-    /// Refunds a decision on a request that would have waited for `max_wait`.
     fn refund_waiting(
         &self,
         key: &Key<'_>,

@@ -5,11 +5,9 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 #[derive(Default)]
 pub(super) struct Capacity {
     pub(super) capacity: usize,
-    /// The number of buckets of a full shard's table, of which rows fill three quarters.
     pub(super) shard_rows: usize,
     pub(super) taken: AtomicUsize,
     pub(super) entries: AtomicUsize,
-    /// The number of rows that were evicted before they were full again.
     pub(super) evicted: AtomicU64,
     pub(super) evicted_limited: AtomicU64,
     pub(super) filter_hits: AtomicU64,

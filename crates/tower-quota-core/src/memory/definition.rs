@@ -11,7 +11,6 @@ const FEW: usize = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Definition {
-    /// The id of the limit's name, or the id of the limit's strikes.
     pub(super) limit: u32,
     /// The reduced quota. Quotas that count alike are equal in this form.
     pub(super) quota: Quota,

@@ -310,7 +310,6 @@ impl Inner {
         ((bits * everyone as u64) >> 32) as usize
     }
 
-    /// Returns the capacity that the rows of a shard use.
     const fn capacity_of(&self, shard: usize) -> &Capacity {
         if shard + 1 == self.shards.len() {
             &self.own_capacity

@@ -21,11 +21,9 @@ use crate::time::Timestamp;
 
 struct CheckedOut {
     entry: Box<Entry>,
-    /// The `touched` word of the row, and the claimed places.
     row: Option<(u64, usize)>,
     before: Option<Box<Entry>>,
     restored: SmallVec<[u32; 2]>,
-    /// Whether a restored limit is spent for less time than the filter says.
     is_cut: bool,
 }
 
@@ -89,7 +87,6 @@ impl Inner {
 }
 
 impl Shard {
-    /// Takes an entry out, and restores limits of the request that were spent at an eviction.
     fn check_out<'c>(
         &mut self,
         hash: u64,

@@ -61,7 +61,6 @@ impl Charge<'_> {
         }
     }
 
-    /// Returns the parts of a status that only windows and refused requests need.
     #[inline(never)] // Inlined, the status of an admitted bucket is copied, and the copy waits for the parts.
     fn left_and_outcome(&self, count: u64, now: u64, is_admitted: bool) -> (Left, Outcome) {
         let quota = self.quota();

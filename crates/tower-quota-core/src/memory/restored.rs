@@ -48,7 +48,6 @@ fn spent_bucket(counter: Counter<'_>, is_strikes: bool, until: u64, now: u64) ->
     Slot::new(counter, state)
 }
 
-/// Returns a full window with room for one unit at `until`.
 fn spent_window(counter: Counter<'_>, until: u64, now: u64) -> Option<Slot> {
     let quota = counter.quota;
     let spent_since = |start: u64| {

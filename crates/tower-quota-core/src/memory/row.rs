@@ -51,7 +51,6 @@ pub(super) type Counts = SmallVec<[Count; 3]>;
 #[derive(Clone)]
 pub(super) struct Count {
     pub(super) definition: Arc<Definition>,
-    /// The used grains of a bucket, or the packed counts of a window, at the instant of the row.
     pub(super) value: u64,
 }
 
@@ -75,7 +74,6 @@ impl Count {
             .unwrap_or(self.value)
     }
 
-    /// Returns the remaining units at `at`, and the microseconds until the limit is full.
     fn balance(&self, at: u64) -> (i64, u64) {
         let quota = &self.definition.quota;
         State::unpacked(self.value, quota, at).balance(quota, at)

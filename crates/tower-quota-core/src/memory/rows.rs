@@ -256,7 +256,6 @@ impl<'r, const N: usize> Request<'r, N> {
     }
 }
 
-/// Returns the count of a charge's limit, converted to the charge's quota.
 #[inline(always)]
 fn read(row: &Row, charge: &Charge<'_>, now: u64) -> Option<(u64, Stored)> {
     if row.entry().is_some() {

@@ -121,7 +121,6 @@ impl Shard {
         }
     }
 
-    /// Returns the counts of an entry, unless a state needs more than a count.
     pub(super) fn counts_of(&mut self, entry: &Entry) -> Option<Content> {
         let mut counts = Counts::new();
         for slot in &entry.slots {

@@ -61,7 +61,6 @@ pub struct Quota {
     algorithm: Algorithm,
     /// The offset of a fixed window, unless it starts with its first request.
     anchor: Option<u64>,
-    /// The calendar, which replaces the anchor and the period.
     calendar: Option<Calendar>,
     units: u64,
     period: u64,
@@ -352,7 +351,6 @@ impl Quota {
         is_same && (self.refill > 0 || self == other)
     }
 
-    /// Returns whether both quotas count the same windows, of any number of units.
     pub(crate) fn has_windows_of(&self, other: &Self) -> bool {
         self.refill == 0
             && self.algorithm == other.algorithm

@@ -16,7 +16,6 @@ use crate::sync::{Mutex, MutexGuard, locked};
 
 const SHARDS: usize = 256;
 const SHARD_RECORDS: usize = 64;
-/// The default age of the oldest usable record, in microseconds.
 pub(super) const MAX_AGE: u64 = 1_000_000;
 
 pub(super) struct Memory {

@@ -8,14 +8,12 @@ use crate::charge::{Charge, ChargeMode, Operation, OwnedCharge};
 use crate::entry::Entry;
 use crate::time::{Timestamp, micros};
 
-/// The age of the oldest usable record in an outage, in microseconds.
 const OUTAGE_AGE: u64 = 3_600_000_000;
 /// The maximum number of calls in flight that charge a copy. A client with more calls is far from
 /// the limit.
 const MOST_CALLS: usize = 16;
 
 pub(super) struct Record {
-    /// The entry, with the charges of later admitted calls.
     pub(super) entry: Entry,
     /// The instant of the refusal on the store's clock, and the number of the call.
     pub(super) since: (Timestamp, u64),

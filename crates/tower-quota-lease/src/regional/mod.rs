@@ -242,7 +242,6 @@ impl<L: Store, H: Store<Error = L::Error>> Store for Regional<L, H> {
         Some(Arc::as_ptr(&self.inner).addr())
     }
 
-    /// Closes the local store, and then the home store.
     async fn close(&self, deadline: Duration) -> bool {
         let started = self.inner.clock.now();
         let is_local_closed = self.inner.local.close(deadline).await;

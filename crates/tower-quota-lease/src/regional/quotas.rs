@@ -11,7 +11,6 @@ const SHORTEST_DELAY: Duration = Duration::from_secs(60);
 /// every three weeks.
 const MOST_FORMER: usize = 16;
 
-/// The present shares, and former shares with their ends.
 #[derive(Debug)]
 pub(super) struct Quotas {
     shares: RegionShares,

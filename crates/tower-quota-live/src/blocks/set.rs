@@ -12,7 +12,6 @@ use super::block::{Block, BlockKind, Target};
 use crate::store::BlockChanges;
 use crate::time::Time;
 
-/// The keys of a policy's limits, for conditions on blocks.
 pub(crate) struct BlockKeys {
     pub(crate) keys: Box<[Arc<dyn KeyExtractor>]>,
     pub(crate) client_ip: ClientIp,
@@ -31,7 +30,6 @@ pub(crate) struct BlockSet {
 struct BlockEntries {
     blocked: Listed,
     allowed: Listed,
-    /// The overrides and credits by limit and hashed key.
     overrides: HashMap<String, HashMap<u64, Vec<Arc<Block>>>>,
     all: HashMap<String, Arc<Block>>,
 }
@@ -62,7 +60,6 @@ impl BlockSet {
         }
     }
 
-    /// Returns the overrides and credits in force, or else the blocks and allowances.
     pub(crate) fn in_force(&self, of_limits: bool) -> Vec<Arc<Block>> {
         let (entries, now) = (self.entries.load(), Time::now());
         let is_listed = |block: &&Arc<Block>| {
@@ -119,7 +116,6 @@ impl BlockSet {
             .overrides(move |limit, key, usual| overriding.quota(limit, key, usual))
     }
 
-    /// Returns the quota of a client with an override or a credit.
     fn quota(&self, limit: Name, key: &Key<'_>, usual: Option<&Quota>) -> Option<Quota> {
         if !self.has_overrides.load(Ordering::Acquire) {
             return None;
@@ -156,7 +152,6 @@ impl BlockSet {
             || allowed.has_address(|| keys.client_ip.address(head))
     }
 
-    /// Returns whether any sent key is blocked, or whether the request sends too many keys.
     fn blocks(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
         let blocked = &self.entries.load().blocked;
         let is_blocked = |extractor: &Arc<dyn KeyExtractor>| {

@@ -18,12 +18,10 @@ use crate::store::{BlockChanges, RuleStoreError};
 use crate::time::Time;
 use crate::wait::{now, pause};
 
-/// The interval between two checks of refused clients.
 const EVERY: Duration = Duration::from_secs(1);
 const AUTHOR: &str = "penalty";
 
 impl Shared {
-    /// Blocks clients that ignore their penalties, until the rules are closed.
     pub(crate) async fn block_penalised(self: Arc<Self>) {
         let (mut closing, mut since) = (self.closing.subscribe(), now());
         loop {

@@ -27,7 +27,6 @@ impl Shared {
         .await
     }
 
-    /// Runs a job on a blocking thread, at once.
     pub(super) async fn blocking<T: Send + 'static>(
         self: &Arc<Self>,
         job: impl FnOnce(&Self) -> T + Send + 'static,

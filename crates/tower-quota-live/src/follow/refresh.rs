@@ -56,7 +56,6 @@ impl Shared {
         }
     }
 
-    /// Reads the store, and applies changes. Returns whether the store answered.
     pub(crate) async fn refresh(self: &Arc<Self>) -> bool {
         let mut known = self.known.lock().await;
         match self
@@ -104,6 +103,7 @@ impl Shared {
         self: &Arc<Self>,
         known: &mut Known,
     ) -> Result<Option<String>, RuleStoreError> {
+        // Read everything after a failure, because the store may have lost data meanwhile.
         let revision = known.revision.filter(|_| !known.is_doubtful);
         let Some(mut state) = self.store.state(revision).await? else {
             return Ok(None);
@@ -111,6 +111,8 @@ impl Shared {
         // Do not count the first change of an empty store as a loss.
         let has_lost = state.has_lost(known.revision.filter(|revision| *revision > 0));
         let is_restored = match self.in_force.load_full() {
+            // An empty or older store would remove the limits of all instances, so put the document
+            // back.
             Some(in_force) if state.newest() < Some(in_force.version.number) => {
                 self.store.restore(&in_force.version).await?
             }
@@ -123,6 +125,7 @@ impl Shared {
                 store = self.store.name(),
                 "the store has lost data: put the rules and blocks back"
             );
+            // Read again, because another instance may have restored a newer document first.
             state = self.store.state(None).await?.unwrap_or(state);
             if !state.blocks.know_all(&kept) {
                 let reason = "it has lost its data again";
@@ -157,6 +160,7 @@ impl Shared {
         let is_confirmed = current.is_some();
         if current.is_none() {
             current = match old_current {
+                // Keep the last good document after an invalid change.
                 Some(old) => Some(old),
                 None => self.last_good(number).await?,
             };
@@ -227,7 +231,6 @@ impl Shared {
         }
     }
 
-    /// Returns the last valid version before an invalid version, for a starting instance.
     async fn last_good(
         self: &Arc<Self>,
         before: u64,
@@ -268,6 +271,7 @@ impl Shared {
                 }
             }
             let (number, author) = (next.version.number, next.version.author.clone());
+            // Call this before the policy counts, so that a regional store knows the shares.
             (shared.options.on_document)(next.rules.document());
             shared.handle.replace_policy(policy.version(number));
             if let Some(counts) = &shared.options.counts {
@@ -292,6 +296,7 @@ impl Shared {
         let problem = format!("version {} is invalid: {invalid}", version.number);
         self.warn(&problem);
         self.health.rejected(problem);
+        // Remember the version, so that the next poll does not read and report it again.
         known.rejected = Some(version);
     }
 

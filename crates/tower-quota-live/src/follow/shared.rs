@@ -27,9 +27,7 @@ pub(crate) struct Shared {
     pub(crate) known: Mutex<Known>,
     pub(super) place: Arc<Semaphore>,
     pub(crate) closing: watch::Sender<bool>,
-    /// The name of this instance in the reports of a shadow document.
     instance: String,
-    /// The last report in the store.
     reported: Mutex<ShadowReport>,
 }
 
@@ -39,7 +37,6 @@ pub(crate) struct Known {
     /// Whether the store has failed and not answered since. It may have lost data, so texts are
     /// compared.
     pub(super) is_doubtful: bool,
-    /// The invalid document, to avoid checking it again.
     pub(super) rejected: Option<VersionInfo>,
 }
 

@@ -98,7 +98,6 @@ impl Health {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes an answer of the store. Returns whether the store was unreachable before.
     pub(super) fn answered(&self) -> bool {
         let mut noted = self.lock();
         noted.failure = None;
@@ -179,7 +178,6 @@ impl Health {
 }
 
 impl Noted {
-    /// Notes whether the store answers. Returns whether the answer has changed.
     fn note_reachable(&mut self, is_reachable: bool) -> bool {
         let has_changed = core::mem::replace(&mut self.is_reachable, is_reachable) != is_reachable;
         if has_changed {

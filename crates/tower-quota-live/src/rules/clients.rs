@@ -15,7 +15,6 @@ use crate::error::ChangeError;
 use crate::time::Time;
 use crate::wait::pause;
 
-/// The time within which an announced change is in force on every instance.
 const EVERYWHERE: Duration = Duration::from_secs(2);
 
 impl LiveRules {

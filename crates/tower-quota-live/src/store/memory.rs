@@ -116,7 +116,6 @@ impl Kept {
         }
     }
 
-    /// Makes room by removing the penalty's block with the earliest end.
     fn make_room(&mut self, is_of_penalty: bool) -> Result<(), RuleStoreError> {
         let of_penalties = self.blocks.values().filter(|block| block.is_of_penalty());
         let has_most = is_of_penalty && of_penalties.clone().count() >= MOST_PENALTY_BLOCKS;

@@ -25,7 +25,6 @@ pub(crate) struct Caller {
     pub(crate) deadline: Duration,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) server: Arc<str>,
-    /// The slots that limit the calls of all partitions together.
     pub(crate) shared_slots: Option<Arc<Semaphore>>,
     pub(crate) settings: LinkSettings,
 }

@@ -30,7 +30,6 @@ impl Batcher {
         }
     }
 
-    /// Waits for the answer to a late call, and refunds its decisions.
     pub(super) fn await_late(self: &Arc<Self>, answer: LateAnswer, questions: Vec<Question>) {
         let batcher = Arc::clone(self);
         self.spawn_late(async move {

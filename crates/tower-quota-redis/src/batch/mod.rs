@@ -38,13 +38,11 @@ use crate::question::Question;
 use crate::stats::RedisStats;
 use crate::wire::Reply;
 
-/// Batches the decisions of one partition.
 pub(crate) struct Batcher {
     caller: Caller,
     queue: Mutex<Queue>,
     /// A reference that each task for a late answer or a refund holds, to count the tasks.
     late: Arc<()>,
-    /// The lead of the server's clock in microseconds.
     clock_difference: AtomicI64,
 }
 
@@ -148,6 +146,7 @@ impl Batcher {
         };
         if begins_sender {
             let sender = Sender::new(Arc::clone(self));
+            // Send from a task, because the caller may be dropped while its decision is in flight.
             self.caller.settings.spawn(Self::send_waiting(sender));
         }
         Ok((ticket, answered))

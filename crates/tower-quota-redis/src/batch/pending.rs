@@ -7,7 +7,6 @@ use crate::error::RedisStoreError;
 use crate::question::Question;
 
 pub(super) struct Pending {
-    /// The number in the order of arrival, which the queue sets.
     pub(super) number: u64,
     pub(super) question: Question,
     pub(super) answer: oneshot::Sender<Result<Decision, RedisStoreError>>,

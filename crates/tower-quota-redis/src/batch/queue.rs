@@ -12,9 +12,7 @@ use crate::stats::RedisStats;
 
 /// The maximum weight of a call. The server needs 2 to 5 microseconds for each unit of weight.
 pub(super) const MOST_WEIGHT: usize = 128;
-/// The maximum number of waiting decisions, and of waiting settlements.
 const MOST_WAITING: usize = 10_000;
-/// The shortest time between paced calls of all partitions.
 const SHORTEST_PACE: Duration = Duration::from_micros(250);
 /// The number of paced calls in the time of a call. More calls would carry fewer decisions each.
 const PACED_CALLS: u32 = 8;
@@ -22,7 +20,6 @@ const PACED_CALLS: u32 = 8;
 pub(super) struct Queue {
     deadline: Duration,
     waiting: VecDeque<Pending>,
-    /// The waiting refunds and settled charges.
     settlements: VecDeque<Pending>,
     waiting_weight: usize,
     arrivals: u64,
@@ -216,10 +213,13 @@ impl Queue {
             now.saturating_duration_since(oldest.arrived) > self.deadline / 2
         });
         let is_settlement = self.settlements.front().is_some_and(|settlement| {
+            // Settle first in a backlog, because units that are never given back would block
+            // clients.
             is_backlog || oldest.is_none_or(|oldest| settlement.number < oldest.number)
         });
         let next = match (is_settlement, is_backlog) {
             (true, _) => self.settlements.front(),
+            // In a backlog, the newest decision has the best chance to be in time.
             (false, true) => self.waiting.back(),
             (false, false) => oldest,
         };
@@ -279,6 +279,7 @@ impl Queue {
                 return Vec::new();
             }
             Some(CallEnd::Late) => self.window.note(call, now, under_way),
+            // A lost connection says nothing about the load of the server.
             Some(CallEnd::Broken) => {}
             None => return Vec::new(),
         }
@@ -315,9 +316,9 @@ impl Queue {
         stranded
     }
 
-    /// Makes the next decision the trial, unless the present trial waits or is in flight.
     fn note_left_trial(&mut self, now: Instant) {
         if self.is_idle() {
+            // The trial left the queue without a call, so let the next decision be the trial.
             self.breaker.trial_left(now);
         }
     }

@@ -11,7 +11,6 @@ use super::call_span::CallSpan;
 /// The highest limit, which is enough for a server that is 20 ms away.
 const MOST: usize = 4_096;
 const START: usize = 128;
-/// The limit after an outage.
 const RESTART: usize = 16;
 const CALM: Duration = Duration::from_secs(1);
 /// The limit grows by this part of an answered call, and by at least 1.
@@ -21,7 +20,6 @@ const GROWTH: usize = 8;
 pub(super) struct Window {
     limit: usize,
     deadline: Duration,
-    /// The time of the fastest call.
     distance: Duration,
     shrunk_at: Option<Instant>,
 }

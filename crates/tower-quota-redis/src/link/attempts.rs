@@ -17,7 +17,6 @@ pub(super) struct Attempts {
     pub(super) is_waiting: bool,
     in_a_row: u32,
     last: Option<Instant>,
-    /// The earliest instant for another attempt.
     next: Option<Instant>,
 }
 
@@ -26,7 +25,6 @@ impl Attempts {
         self.due_at().is_none_or(|due| now >= due) && self.under_way < MOST_ATTEMPTS
     }
 
-    /// Returns the earliest instant for another attempt, unless an attempt may begin now.
     pub(super) fn due_at(&self) -> Option<Instant> {
         let overlap = self
             .last
@@ -35,7 +33,6 @@ impl Attempts {
         self.next.max(overlap)
     }
 
-    /// Removes the pause before the next attempt.
     pub(super) fn reset(&mut self) {
         (self.in_a_row, self.next) = (0, None);
     }

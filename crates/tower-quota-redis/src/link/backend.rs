@@ -11,7 +11,6 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// The number of unanswered calls in a row that put a connection in doubt.
     const DOUBTED_AFTER: u32 = 3;
 
-    /// Connects within the connect timeout.
     fn dial(&self) -> impl Future<Output = RedisResult<Self::Connection>> + Send;
 
     /// Connects to replace a doubtful connection. Returns `None` to keep the connection.
@@ -39,7 +38,6 @@ pub(crate) trait Backend: Send + Sync + 'static {
 }
 
 pub(crate) trait LinkConnection: Clone + Send + Sync + 'static {
-    /// Sends a request once, to the partition of a key.
     fn run(
         &mut self,
         key: &str,
@@ -51,7 +49,6 @@ pub(crate) trait LinkConnection: Clone + Send + Sync + 'static {
     }
 }
 
-/// The fate of a connection after an error.
 pub(crate) enum Verdict {
     Keep,
     /// The connection may lead to the wrong server, and serves until it is replaced.

@@ -41,10 +41,8 @@ pub(crate) struct Cluster {
 
 type Owners = Vec<OwnedRange>;
 
-/// The first slot, the last slot, and the id of the primary.
 type OwnedRange = (i64, i64, Vec<u8>);
 
-/// A client, and the owners of the slots at its creation.
 #[derive(Clone)]
 pub(crate) struct Connected {
     client: ClusterConnection,
@@ -82,6 +80,7 @@ impl Cluster {
             None => builder,
         };
         builder
+            // The client would repeat a call that the server may have run, which would count twice.
             .retries(0)
             .connection_timeout(self.node_timeout)
             // The store bounds its calls, but the client's own requests need a bound too.
@@ -223,7 +222,6 @@ impl Connected {
     }
 }
 
-/// Returns a slot of each primary, beginning with the primary at `start`.
 fn slot_of_each_primary(owners: &Owners, start: usize) -> Vec<u16> {
     let mut primaries: Vec<(&[u8], u16)> = Vec::new();
     for (first, _, id) in owners {

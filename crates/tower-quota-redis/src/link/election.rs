@@ -118,7 +118,6 @@ mod tests {
         ("redis".to_owned(), port)
     }
 
-    /// Simulates sentinels that name these ports, or stay silent.
     fn sentinels(ports: &[Option<u16>]) -> JoinSet<Report<u16>> {
         let mut reports = JoinSet::new();
         for port in ports.iter().copied() {

@@ -41,7 +41,6 @@ pub(crate) use self::request::{LinkRequest, Several};
 use self::sentinel::Sentinels;
 use self::server::Server;
 
-/// The share of the connect timeout for each node of a cluster.
 const NODE_SHARE: u32 = 4;
 
 #[derive(Clone)]
@@ -86,7 +85,6 @@ impl LinkSettings {
 pub(crate) struct Certificates {
     /// The roots to trust instead of the certificates of the system.
     pub(crate) roots: Option<Vec<u8>>,
-    /// The client certificate and its key.
     pub(crate) client: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -100,7 +98,6 @@ pub(crate) enum Servers {
     },
     Cluster {
         nodes: Vec<ConnectionInfo>,
-        /// The certificates for the nodes that these nodes name.
         certificates: Certificates,
     },
     #[cfg(feature = "pool")]
@@ -120,7 +117,6 @@ macro_rules! with_each {
 }
 
 impl Link {
-    /// Creates a link, which connects when it is used.
     pub(crate) fn new(
         servers: Servers,
         LinkSettings {
@@ -158,12 +154,10 @@ impl Link {
         matches!(self, Self::Cluster(_))
     }
 
-    /// Waits for a connection or for a failed attempt.
     pub(crate) async fn connect(&self) -> RedisResult<()> {
         with_each!(self, link => link.connect().await)
     }
 
-    /// Replaces the connection in the background.
     pub(crate) fn replace(&self) {
         with_each!(self, link => link.replace());
     }

@@ -29,7 +29,6 @@ use crate::wire::Call;
 const MOST_UNANSWERED: u32 = 16;
 const SILENCE: Duration = Duration::from_millis(250);
 
-/// The answer to a call that is late.
 pub(crate) type LateAnswer = Pin<Box<dyn Future<Output = RedisResult<Value>> + Send>>;
 
 pub(crate) struct Reconnecting<B: Backend> {
@@ -56,7 +55,6 @@ struct Tracked<C> {
 struct Calls {
     last: Instant,
     unanswered: u32,
-    /// The time at which the last unanswered call was given up.
     given_up: Option<Instant>,
 }
 
@@ -124,7 +122,6 @@ impl<B: Backend> Reconnecting<B> {
         }
     }
 
-    /// Returns a connection that has not been lost during a silence.
     async fn ready(self: &Arc<Self>) -> RedisResult<Tracked<B::Connection>> {
         let tracked = self.connection().await?;
         if tracked.begin_call() && tracked.connection.is_lost().await {
@@ -239,7 +236,6 @@ impl<B: Backend> LinkState<B> {
         }
     }
 
-    /// Installs a new connection, unless another attempt was first.
     fn install(&mut self, connection: B::Connection, doubtful: Option<&Tracked<B::Connection>>) {
         if self.connection.is_none() || self.is_current(doubtful) {
             self.connection = Some(Tracked::new(connection));
@@ -255,7 +251,6 @@ struct Attempt<B: Backend> {
 }
 
 impl<B: Backend> Attempt<B> {
-    /// Begins an attempt, or schedules the attempt if it is not due.
     fn plan(link: &Arc<Reconnecting<B>>, state: &mut LinkState<B>) -> Option<Self> {
         let now = now();
         let is_under_way = state.attempts.is_due(now);

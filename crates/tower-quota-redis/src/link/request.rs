@@ -6,7 +6,6 @@ use redis::{Cmd, Pipeline, RedisResult, Value};
 use crate::script;
 use crate::wire::Call;
 
-/// A request that can be sent on any kind of connection.
 pub(crate) trait LinkRequest: Sync {
     /// Sends the request once, to the partition of a key.
     fn send(

@@ -13,7 +13,6 @@ use super::{Provider, within};
 pub(crate) struct Sentinels {
     sentinels: Vec<ConnectionInfo>,
     name: String,
-    /// The settings for the primary, except for its address.
     primary: ConnectionInfo,
     connect_timeout: Duration,
     credentials: Option<Provider>,

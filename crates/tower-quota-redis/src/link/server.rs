@@ -14,7 +14,6 @@ use super::request::LinkRequest;
 /// would wait.
 const QUEUE: usize = 1024;
 
-/// Connects to one server at a known address.
 pub(crate) struct Server {
     client: Client,
     config: AsyncConnectionConfig,

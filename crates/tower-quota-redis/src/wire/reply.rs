@@ -18,7 +18,6 @@ pub(crate) enum Unreadable {
     Reply,
 }
 
-/// The answers to one call, in the order of the decisions.
 pub(crate) struct Reply<'a>(&'a [u8]);
 
 impl<'a> Reply<'a> {
@@ -26,7 +25,6 @@ impl<'a> Reply<'a> {
         Self(bytes)
     }
 
-    /// Reads the next answer, from bytes that may be malformed.
     pub(crate) fn next(&mut self, template: &Template) -> Result<Decision, Unreadable> {
         let decision = match self.0.split_off_first() {
             Some(&outcome @ (TAKEN | REFUSED)) if template.is_plain => {
@@ -107,7 +105,6 @@ impl<'a> Reply<'a> {
         Some(decision.with_entries(entries))
     }
 
-    /// Reads the instant, and the status of each charge, client after client.
     fn decision<'t>(
         &mut self,
         template: &'t Template,

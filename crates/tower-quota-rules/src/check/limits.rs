@@ -167,7 +167,6 @@ fn may_be_missing(key: &KeyRule, parts: &CodeParts) -> bool {
     }
 }
 
-/// Returns whether an empty request lacks such a key.
 fn is_missing(extractor: &dyn KeyExtractor) -> bool {
     let mut request = http::Request::new(());
     // Give the request a peer, because the layer refuses a request without one as an error of the

@@ -66,7 +66,6 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Checks that the default key has a text for patterns.
     fn pattern_of_keys(&mut self, place: &Place, matching: &Match) {
         let has_no_text = matches!(
             self.document.defaults.key(),

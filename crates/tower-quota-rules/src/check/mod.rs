@@ -73,7 +73,6 @@ struct Checker<'d> {
 struct PlacedLimit<'d> {
     rule: &'d LimitRule,
     position: usize,
-    /// The position of the limit's route, if any.
     route: Option<usize>,
 }
 

@@ -17,14 +17,11 @@ use crate::problem::{Place, Problem, Problems};
 pub(crate) struct Compiled {
     pub(crate) policy: Policy,
     index: Arc<Index>,
-    /// The explainer, created on first use.
     explainer: OnceLock<Explainer>,
 }
 
 struct Index {
-    /// The positions of the limits of every request.
     everywhere: Vec<u32>,
-    /// The matches of limits and routes, with a range of limits.
     matches: Matches<(u32, u32)>,
     tiers: Tiers,
 }

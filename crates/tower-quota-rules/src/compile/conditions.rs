@@ -12,7 +12,6 @@ use crate::code_parts::CodeParts;
 use crate::document::{Document, Many, Match, PathMatch};
 use crate::text::KeyPattern;
 
-/// A document, its parts from code, and the state that its limits share.
 pub(crate) struct Context<'a> {
     pub(crate) document: &'a Document,
     pub(crate) code: &'a CodeParts,

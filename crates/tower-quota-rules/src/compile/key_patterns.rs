@@ -11,13 +11,11 @@ use crate::text::KeyPattern;
 #[derive(Default)]
 pub(crate) struct KeyPatterns {
     patterns: Vec<KeyPattern>,
-    /// The positions of the patterns with a prefix.
     positions: HashMap<Vec<u8>, Vec<usize>, RandomState>,
     lengths: BTreeSet<usize>,
 }
 
 impl KeyPatterns {
-    /// The maximum number of compared patterns with the same prefix.
     const MOST_COMPARED: usize = 100;
 
     pub(crate) fn push(&mut self, pattern: &KeyPattern) {

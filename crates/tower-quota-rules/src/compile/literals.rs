@@ -2,7 +2,6 @@
 
 use crate::text::PathRegex;
 
-/// Returns the segments of a pattern. Parameters have no text.
 pub(super) fn segments_of_pattern(pattern: &str) -> Vec<Option<String>> {
     let literal = |segment: &str| {
         let text = segment.replace("{{", "\0").replace("}}", "\u{1}");

@@ -53,7 +53,6 @@ struct Features {
     sources: Vec<Source>,
     lengths_of_hosts: BTreeSet<usize>,
     lengths_of_networks: BTreeSet<u8>,
-    /// The number of leading segments used by matches.
     segments: usize,
     has_routes: bool,
 }
@@ -61,7 +60,6 @@ struct Features {
 struct Source {
     header: Option<Box<str>>,
     key: Arc<KeySource>,
-    /// The lengths of listed prefixes.
     lengths: BTreeSet<usize>,
 }
 

@@ -10,7 +10,6 @@ use super::render;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problems {
     problems: Vec<Problem>,
-    /// The number of further problems.
     #[serde(default)]
     more: usize,
 }

@@ -19,7 +19,6 @@ const MAX_READS_OF_LARGE: usize = 10;
 const LARGE: u32 = 10_000;
 
 impl Reading<'_> {
-    /// Reads the document without its unreadable parts.
     pub(crate) fn document(&mut self) -> Document {
         for (first, second) in self.tree.duplicates() {
             let line = if self.problems.is_full() {

@@ -4,7 +4,6 @@ use serde::de::{Expected, Unexpected};
 
 use crate::problem::nearest;
 
-/// The error of a node, boxed for small results.
 #[derive(Debug)]
 pub(super) struct ReadError(pub(super) Box<Wrong>);
 

@@ -16,7 +16,6 @@ pub(crate) struct Reading<'t> {
     pub(crate) problems: Problems,
 }
 
-/// Parses a text of at most this length.
 pub(crate) fn tree(source: &str, format: Format, max_bytes: usize) -> Result<Tree<'_>, Problems> {
     // Refuse longer texts, because nodes store positions in 32 bits.
     let most = max_bytes.min(u32::MAX as usize);

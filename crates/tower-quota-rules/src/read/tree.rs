@@ -13,9 +13,7 @@ const MAX_DUPLICATES: usize = 1_001;
 pub(crate) struct Tree<'s> {
     source: &'s str,
     nodes: Vec<Node>,
-    /// The texts of all scalars.
     texts: String,
-    /// The open nodes during building.
     open: Vec<u32>,
 }
 
@@ -24,9 +22,7 @@ pub(crate) struct Tree<'s> {
 struct Node {
     kind: Kind,
     at: At,
-    /// The number of the first node after its children.
     end: u32,
-    /// The start of its text.
     start: u32,
     length: u32,
 }
@@ -138,7 +134,6 @@ impl<'s> Tree<'s> {
         text.unwrap_or_default()
     }
 
-    /// Returns the number of the first node after its children.
     pub(super) fn end(&self, number: u32) -> u32 {
         self.node(number).map_or(number + 1, |node| node.end)
     }

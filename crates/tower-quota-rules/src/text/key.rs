@@ -59,7 +59,6 @@ impl FromStr for KeyText {
     }
 }
 
-/// Returns the first words of the texts that a [`ValueKey`] reads.
 fn value_words() -> impl Iterator<Item = &'static str> {
     ValueKey::EXAMPLES
         .into_iter()

@@ -102,7 +102,6 @@ impl KeyPattern {
     }
 }
 
-/// Returns the length of the first character of a key, which may not be UTF-8.
 fn character_length(key: &[u8]) -> usize {
     let continues = key
         .iter()

@@ -45,7 +45,6 @@ const ALGORITHMS: [(&str, Algorithm); 6] = [
 
 const OPTIONS: [&str; 4] = ["burst", "queue", "offset", "from_first_request"];
 
-/// The pairs of words that exclude each other, with the reason.
 const CONFLICTS: [(&str, &str, &str); 2] = [
     (
         "burst",

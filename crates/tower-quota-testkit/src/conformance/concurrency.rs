@@ -10,7 +10,6 @@ use super::trial::Trial;
 
 const AT_ONCE: usize = 40;
 
-/// Starts all requests before awaiting any, and counts the admitted requests.
 async fn admitted(trial: &Trial, charges: &[Charge<'_>]) -> Result<usize, String> {
     let decided = (0..AT_ONCE).map(|_| trial.store().check(charges));
     let mut count = 0;

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// The result of a case, or the reason why the present step fails.
 pub(super) type Verdict = Result<(), String>;
 
 /// A failed case or trace, with the step, the expected result and the result found.
@@ -20,7 +19,6 @@ impl Failure {
     }
 }
 
-/// Fails the step unless the result found is the expected result.
 pub(super) fn expect<T: PartialEq + fmt::Debug>(what: &str, found: T, expected: T) -> Verdict {
     if found == expected {
         Ok(())

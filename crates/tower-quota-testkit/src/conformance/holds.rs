@@ -119,7 +119,6 @@ pub(super) async fn changed_hold_keeps_held_units(trial: &mut Trial) -> Verdict 
     trial.leaves(&[one[0].cost(0)], &[1]).await
 }
 
-/// Takes one unit, which must fit.
 async fn hold(trial: &mut Trial, quota: &Quota, key: &Key<'_>) -> Result<Decision, String> {
     trial.admits(&[Charge::new("holds", quota, key)]).await
 }

@@ -84,7 +84,6 @@ pub(super) async fn reset_clears_a_debt(trial: &mut Trial, ten: &Sample) -> Verd
     expect_remaining(&reset, &[10])
 }
 
-/// Takes units, even if they do not fit.
 async fn take(trial: &mut Trial, ten: &Sample, units: u64) -> Result<Decision, String> {
     let charge = ten.in_turn(units).in_mode(ChargeMode::Forced);
     trial.check(&[charge]).await

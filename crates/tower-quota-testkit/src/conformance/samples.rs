@@ -62,7 +62,6 @@ impl fmt::Display for Sample {
 
 const CLIENT: Name = Name::new("client");
 
-/// Returns a key of the conformance suite.
 pub(super) fn key(name: &str) -> Key<'static> {
     Key::owned(CLIENT, name)
 }
@@ -89,7 +88,6 @@ pub(super) fn in_turn<'a>(
     Charge::new(limit, quota, key).cost(cost)
 }
 
-/// Returns the only status of a request with one limit.
 pub(super) fn only(decision: &Decision) -> Result<&LimitStatus, String> {
     match decision.statuses() {
         [status] => Ok(status),
@@ -100,7 +98,6 @@ pub(super) fn only(decision: &Decision) -> Result<&LimitStatus, String> {
     }
 }
 
-/// Returns the wait after which the store promises to admit a refused request.
 pub(super) fn retry_after(decision: &Decision) -> Result<Duration, String> {
     match decision.outcome() {
         Outcome::Refuse(retry) => Ok(retry),
@@ -110,20 +107,17 @@ pub(super) fn retry_after(decision: &Decision) -> Result<Duration, String> {
     }
 }
 
-/// Fails the step unless each limit has this many units left, in the order of the charges.
 pub(super) fn expect_remaining(decision: &Decision, expected: &[u64]) -> Verdict {
     let statuses = decision.statuses().iter();
     let found: Vec<u64> = statuses.map(LimitStatus::remaining).collect();
     expect("remaining", found.as_slice(), expected)
 }
 
-/// Fails the step unless the limit of this name is the tightest.
 pub(super) fn expect_binding(decision: &Decision, name: &'static str) -> Verdict {
     let binding = decision.tightest().map(|status| status.name);
     expect("binding", binding, Some(Name::new(name)))
 }
 
-/// Fails the step unless the request was admitted, or refused, as expected.
 pub(super) fn expect_allowed(decision: &Decision, expected: bool) -> Verdict {
     if decision.is_allowed() == expected {
         return Ok(());

@@ -5,7 +5,6 @@ use tower_quota_core::{Charge, MemoryStore, Operation, Store};
 use crate::conformance::Capability;
 use crate::{ManualClock, block_on, conformance};
 
-/// A memory store with one mistake.
 struct Faulty {
     sound: MemoryStore,
     clock: ManualClock,

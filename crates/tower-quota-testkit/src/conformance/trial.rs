@@ -36,7 +36,6 @@ impl Trial {
         }
     }
 
-    /// Returns a sample of every algorithm that the store has.
     pub(super) fn samples(&self) -> Vec<Sample> {
         let has = |(_, quota): &&(&str, Quota)| Capability::allow(self.lacks, quota.algorithm());
         let samples = TEN_IN_TEN.iter().filter(has);
@@ -61,36 +60,30 @@ impl Trial {
         self.clock.advance(span);
     }
 
-    /// Moves the clock by `span` less a microsecond.
     pub(super) fn advance_to_just_before(&self, span: Duration) {
         self.clock.advance(span - MICROSECOND);
     }
 
-    /// Begins the steps with a sample.
     pub(super) fn begin(&mut self, sample: &Sample) {
         self.subject = format!("{sample}: ");
     }
 
-    /// Names the step that begins, for the report of a failure.
     pub(super) fn step(&mut self, name: impl fmt::Display) {
         self.step = format!("{}{name}", self.subject);
     }
 
-    /// Checks charges that must be admitted.
     pub(super) async fn admits(&mut self, charges: &[Charge<'_>]) -> Result<Decision, String> {
         let decision = self.check(charges).await?;
         expect_allowed(&decision, true)?;
         Ok(decision)
     }
 
-    /// Checks charges that must be refused.
     pub(super) async fn refuses(&mut self, charges: &[Charge<'_>]) -> Result<Decision, String> {
         let decision = self.check(charges).await?;
         expect_allowed(&decision, false)?;
         Ok(decision)
     }
 
-    /// Checks charges that must get this outcome.
     pub(super) async fn gets(
         &mut self,
         charges: &[Charge<'_>],
@@ -101,7 +94,6 @@ impl Trial {
         Ok(decision)
     }
 
-    /// Checks charges that must leave this many units of each limit.
     pub(super) async fn leaves(&mut self, charges: &[Charge<'_>], remaining: &[u64]) -> Verdict {
         expect_remaining(&self.check(charges).await?, remaining)
     }
@@ -127,7 +119,6 @@ impl Trial {
         }
     }
 
-    /// Refunds charges of a decision, which must have a refund.
     pub(super) async fn refund(
         &mut self,
         decision: &mut Decision,
@@ -138,11 +129,9 @@ impl Trial {
         self.apply(refund, charges).await
     }
 
-    /// Returns the result of a case, with the step at which it ended.
     pub(super) fn conclude(&self, verdict: Verdict) -> Result<(), Failure> {
         verdict.map_err(|reason| Failure::new(&self.step, reason))
     }
 }
 
-/// The shortest time that stores distinguish.
 pub(super) const MICROSECOND: Duration = Duration::from_micros(1);

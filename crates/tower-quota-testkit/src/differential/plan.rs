@@ -8,7 +8,6 @@ use tower_quota_core::{
     Timestamp,
 };
 
-/// The names of the limits, which are more than most policies have.
 pub(super) const LIMITS: [&str; 6] = ["burst", "minute", "login", "day", "queue", "log"];
 /// The number of keys. The last key is the key of all requests together.
 pub(super) const KEYS: usize = 3;
@@ -16,7 +15,6 @@ pub(super) const KEYS: usize = 3;
 /// to which stores count exactly.
 const LAST: u64 = 1 << 52;
 
-/// A random trace, and the quotas and penalties that it uses.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// The first instant in microseconds since the epoch.
@@ -27,7 +25,6 @@ pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
 }
 
-/// A request.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) pause: Pause,
@@ -37,7 +34,6 @@ pub(super) struct Step {
     pub(super) charges: Vec<ChargePlan>,
 }
 
-/// The time that passes before a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pause {
     Micros(u64),
@@ -53,7 +49,6 @@ pub(super) enum Pause {
     Distrust(i64),
 }
 
-/// The operation of a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     Check,
@@ -69,7 +64,6 @@ pub(super) enum Action {
     Peek,
 }
 
-/// A charge, with positions in the plan's lists, a cost and options.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChargePlan {
     pub(super) limit: usize,
@@ -85,7 +79,6 @@ pub(super) struct ChargePlan {
     pub(super) mode: ChargeMode,
 }
 
-/// The cost of a charge.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cost {
     Units(u64),
@@ -95,7 +88,6 @@ pub(super) enum Cost {
     Above(u64),
 }
 
-/// Returns the keys of the charges.
 pub(super) fn keys() -> [Key<'static>; KEYS] {
     let client = Name::new("client");
     [
@@ -117,7 +109,6 @@ impl Plan {
             .collect()
     }
 
-    /// Returns the instant of a step, after the last decision at `now`.
     pub(super) fn instant(&self, step: &Step, now: u64, last: Option<&Decision>) -> u64 {
         let after = |span: Duration, by: i64| match last {
             Some(last) => (last.at() + span).as_micros().saturating_add_signed(by),
@@ -173,7 +164,6 @@ impl Step {
         }
     }
 
-    /// Returns the earlier decision that the step refunds.
     fn refunded<'d>(&self, past: &'d [Decision]) -> Option<&'d Decision> {
         match self.action {
             Action::Refund(ago) => past.iter().rev().nth(ago),
@@ -181,7 +171,6 @@ impl Step {
         }
     }
 
-    /// Names the turns of a refund.
     pub(super) fn with_turns<'a>(
         &self,
         mut charges: Vec<Charge<'a>>,
@@ -224,7 +213,6 @@ impl Step {
 }
 
 impl ChargePlan {
-    /// Returns a charge without special options.
     pub(super) const fn plain(limit: usize, key: usize, quota: usize, cost: Cost) -> Self {
         Self {
             limit,

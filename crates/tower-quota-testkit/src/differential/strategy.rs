@@ -26,18 +26,15 @@ const QUOTAS: usize = LIMITS.len() + 3;
 const BUCKETS: usize = 4;
 const PENALTIES: usize = 2;
 const POLICIES: usize = 3;
-/// A day in November 2025, in microseconds since the epoch.
 const NOVEMBER: u64 = 1_763_683_212_345_678;
 const LONGEST_PERIOD: u64 = 366 * 86_400_000_000;
 /// The maximum number of units of a log. A log has a stamp for each unit, so a longer log would
 /// only be slow.
 const LONGEST_LOG: u64 = 2_000;
 
-/// The contents that plans may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contents {
     pub(super) lacks: &'static [Capability],
-    /// Whether charges have no special options, and most limits are token buckets.
     pub(super) is_plain: bool,
 }
 

@@ -21,7 +21,6 @@ enum Mistake {
     SupportsNoPenalties,
 }
 
-/// A store that keeps the encoded entries in a map.
 struct ByteStore {
     clock: ManualClock,
     entries: Mutex<BTreeMap<u128, Vec<u8>>>,

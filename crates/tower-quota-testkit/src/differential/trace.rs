@@ -25,7 +25,6 @@ struct Comparison<'a, S> {
     keys: [Key<'static>; KEYS],
     model: Model,
     past: Vec<Decision>,
-    /// The latest instant so far.
     latest: Timestamp,
 }
 
@@ -107,7 +106,6 @@ impl<'a> RandomTrace<'a> {
 }
 
 impl<S: Store> Comparison<'_, S> {
-    /// Moves the clock to the instant of a step.
     fn pause(&mut self, step: &Step) {
         let RandomTrace {
             plan,
@@ -126,7 +124,6 @@ impl<S: Store> Comparison<'_, S> {
         clock.set(now);
     }
 
-    /// Sends the requests of an instant before awaiting the first, and compares the decisions.
     async fn decide(&mut self, burst: &[Step]) -> Result<(), Failure> {
         let RandomTrace {
             plan,
@@ -199,7 +196,6 @@ impl<S: Store> Comparison<'_, S> {
     }
 }
 
-/// Compares the statuses by the entries of a refusal with the statuses by the model's entries.
 fn compare_entries(
     found: &Decision,
     entries: &[(usize, Entry)],

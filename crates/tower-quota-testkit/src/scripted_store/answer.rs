@@ -118,7 +118,6 @@ impl ScriptedAnswer {
         }
     }
 
-    /// Waits for the delay of the answer.
     pub(super) async fn wait(&self, hold: Option<Arc<Hold>>) {
         let mut yields = self.delay == Delay::OnePoll;
         poll_fn(|context| {

@@ -23,7 +23,6 @@ impl Mark {
             .is_some_and(|mark| mark.0.contains(&(store, limit, scope)))
     }
 
-    /// Keeps the marks of outer layers.
     pub(crate) fn attach_to<B>(self, request: &mut Request<B>) {
         if !self.0.is_empty() {
             let marks = request.extensions_mut().get_or_insert_default::<Self>();

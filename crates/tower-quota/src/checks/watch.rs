@@ -29,9 +29,7 @@ struct Seen {
     requests: u64,
     /// The requests that show a mistake, by subject, or `None` if a request showed the opposite.
     suspects: HashMap<Check, HashMap<String, Option<u64>>>,
-    /// The header that trusted proxies did not send.
     unsent_header: Option<String>,
-    /// The paths of requests without the header.
     paths: Vec<String>,
 }
 

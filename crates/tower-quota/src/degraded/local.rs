@@ -15,7 +15,6 @@ const NEVER: u64 = 0;
 #[derive(Default)]
 pub(crate) struct LocalCounters {
     store: MemoryStore,
-    /// The last local count in microseconds, or `NEVER`.
     counted_at: AtomicU64,
     catching_up: Mutex<()>,
 }

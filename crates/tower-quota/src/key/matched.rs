@@ -30,7 +30,6 @@ fn wildcard(part: &str) -> Option<&str> {
     part.strip_prefix("{*")?.strip_suffix('}')
 }
 
-/// Returns the text before a final parameter, and the name.
 fn named(part: &str) -> Option<(&str, &str)> {
     let (before, name) = part.strip_suffix('}')?.rsplit_once('{')?;
     (!before.ends_with('{') && !name.ends_with('}')).then_some((before, name))

@@ -18,7 +18,6 @@ use crate::response::Reason;
 use crate::settle::{ChargeRecord, InFlight, Settler};
 
 impl<S: Store> Shared<S> {
-    /// Runs the steps up to the first wait.
     #[inline]
     pub(super) fn begin<B>(self: &Arc<Self>, request: &mut Request<B>) -> Step<S> {
         let rules = &self.rules();
@@ -97,6 +96,8 @@ impl<S: Store> Shared<S> {
         if rules.watch.is_open() {
             *mark = rules.watch.mark(&ask, &head);
         }
+        // Look at the blocks before the store, so that a blocked client costs no call and takes no
+        // unit.
         if !self.blocks.are_empty() && ask.any_key(&head, |limit, key| self.blocks.has(limit, key))
         {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
@@ -106,6 +107,7 @@ impl<S: Store> Shared<S> {
         let charges = ask.charges(|key| self.queue.has_room(key));
         let mut decision = Decision::default();
         let start = sample();
+        // A memory store answers here, without a future, a box or a wait.
         let has_answered = self.store.store().check_at_once(&charges, &mut decision);
         if has_answered {
             rules.metrics.decided_at_once(start, &decision);
@@ -139,6 +141,7 @@ impl<S: Store> Shared<S> {
         let (answer, known_refusal) = span.in_scope(|| self.store.send(&charges));
         context.fallback.known_refusal = known_refusal.map(Box::new);
         let recorded = match ask.refusal {
+            // Keep a record during the call, because the client may hang up before the answer.
             None => rules.plan.record_in_flight(&charges),
             Some(_) => Vec::new(),
         };
@@ -179,8 +182,11 @@ impl<S: Store> Shared<S> {
         let mut place = None;
         if !wait.is_zero() {
             let key = waiting_key(decision, &context.keys);
+            // Take the place after the decision, because only the store knows whether the request
+            // has to wait.
             place = self.queue.place(key);
             if place.is_none() {
+                // Dropping the admission refunds the charges, because the request gets no turn.
                 drop(admission);
                 return Step::Respond(self.refuse_over_quota(without_turn(context), request));
             }

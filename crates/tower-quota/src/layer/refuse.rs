@@ -91,13 +91,13 @@ impl<S: Store> Shared<S> {
         }
         let settings = &context.rules.settings;
         let streak = || self.streaks.refused(*limit, key, settings.local.now());
+        // A limit without a key says nothing about the client of this connection.
         *key != Key::EVERYONE
             && settings
                 .close_after
                 .is_some_and(|most| streak() >= most.get())
     }
 
-    /// Returns the response to a request that is refused without a decision.
     pub(super) fn refuse_undecided<B>(
         &self,
         rules: &Rules,
@@ -121,7 +121,6 @@ impl<S: Store> Shared<S> {
         responses.refuse(&rules.plan, reason, head, None)
     }
 
-    /// Decides a request by the limits' choices for a failure of the store.
     #[cold]
     pub(super) fn fall_back<B>(
         self: &Arc<Self>,
@@ -131,14 +130,17 @@ impl<S: Store> Shared<S> {
     ) -> Step<S> {
         let settings = Arc::clone(&context.rules.settings);
         (settings.on_store_error)(error);
+        // The store would never decide this request, so the choice for an outage does not apply.
         if is_caused_by::<Undecidable>(error) {
             let reason = Reason::Undecidable(error);
             return Step::Respond(self.refuse_undecided(&context.rules, reason, request));
         }
+        // Tell the handler, which may want to act more carefully on an uncounted request.
         request.extensions_mut().insert(Degraded);
         if context.fallback.refuses || context.fallback.known_refusal.is_some() {
             self.outage.failed(error, false, settings.local.now());
         }
+        // An outage must not release a client who was refused before, whatever the limit's choice.
         if let Some(known_refusal) = context.fallback.known_refusal.take() {
             context.report.by = Counted::Locally;
             context.rules.metrics.degraded(OnStoreFailure::Local);
@@ -150,6 +152,7 @@ impl<S: Store> Shared<S> {
         context.report.by = Counted::Locally;
         let mut local = core::mem::take(&mut context.fallback.local);
         if is_caused_by::<Overloaded>(error) {
+            // A flood that overloads the store must not lift the limits, so count these limits too.
             local.append(&mut context.fallback.local_if_overloaded);
         }
         // Shadows never refuse. If only shadows decide, the request passes uncounted.
@@ -202,7 +205,6 @@ fn draw_jitter(context: &RequestContext) -> Duration {
     }
 }
 
-/// Returns whether an error or one of its sources is a `T`.
 fn is_caused_by<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
     error.is::<T>() || error.source().is_some_and(is_caused_by::<T>)
 }

@@ -13,7 +13,6 @@ use crate::store_call::StoreCallError;
 use crate::traced::{record_decision, record_duration, record_failure};
 
 impl<S: Store> Shared<S> {
-    /// Waits for the end of the stage, and runs the steps until the next wait.
     pub(super) async fn resume<B>(
         self: &Arc<Self>,
         stage: Stage<S>,
@@ -22,6 +21,7 @@ impl<S: Store> Shared<S> {
         match stage {
             Stage::LookUp { look_ups, rules } => {
                 request.extensions_mut().extend(look_ups.found().await);
+                // Use the rules of the beginning, so that one policy decides the whole request.
                 self.ask(&rules, request)
             }
             Stage::Decide {
@@ -47,6 +47,7 @@ impl<S: Store> Shared<S> {
                 mut admission,
                 context,
             } => {
+                // Hold no ready service meanwhile, because a queued request would keep its permit.
                 let is_closed = timeout(wait, place.closed()).await.is_ok();
                 if !is_closed {
                     admission.report(context);
@@ -69,6 +70,8 @@ impl<S: Store> Shared<S> {
         match answer {
             Ok(decision) => {
                 record_decision(span, &decision);
+                // Only an answer of the store itself ends an outage. Caches and leases may answer
+                // without it.
                 context.rules.settings.local.store_answered();
                 self.outage.answered(context.rules.settings.local.now());
                 self.decided(decision, context, request)

@@ -31,7 +31,6 @@ use crate::settle::{Counted, Settler, detach};
 use crate::store_call::within;
 use crate::traced::trace;
 
-/// The state that a layer, its clones and all their services share.
 pub(crate) struct Shared<S> {
     pub(crate) store: CachedStore<S>,
     state: Arc<State>,
@@ -39,7 +38,6 @@ pub(crate) struct Shared<S> {
 
 /// The state without the store. Handles over a boxed store share this state.
 pub(crate) struct State {
-    /// A number that identifies the store in this process.
     store_number: usize,
     /// The rules in force. A request loads them once and keeps them.
     rules: ArcSwap<Rules>,
@@ -58,7 +56,6 @@ pub(crate) struct State {
     replaced: ReplacedMetrics,
 }
 
-/// The store of a layer behind its refusal cache.
 pub(crate) type CachedStore<S> = RefusalCache<S>;
 
 /// The shortest timeout of refunds and settlements, which no request waits for.
@@ -97,7 +94,6 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// Returns the same state over the boxed store.
     pub(crate) fn boxed(&self) -> Shared<BoxStore> {
         Shared {
             store: self.store.boxed(),
@@ -116,12 +112,10 @@ impl<S> Deref for Shared<S> {
 }
 
 impl State {
-    /// Replaces the policy in force.
     pub(crate) fn replace_policy(&self, policy: Policy) {
         self.replace(|rules| (policy, Arc::clone(&rules.settings)));
     }
 
-    /// Changes the settings of the layer, its clones, its services and its handles.
     pub(super) fn change(&self, change: impl FnOnce(&mut Settings)) {
         self.replace(|rules| {
             let mut settings = (*rules.settings).clone();
@@ -146,7 +140,6 @@ impl State {
         self.rules.load()
     }
 
-    /// Publishes the metrics of all policies.
     #[cfg(feature = "metrics")]
     pub(crate) fn publish_policies(&self) {
         self.replaced.publish();

@@ -98,6 +98,7 @@ impl Limit {
             let refill = u128::from(quota.refill().max(1));
             let longest = u64::try_from(debt.div_ceil(refill)).unwrap_or(u64::MAX);
             charge = charge
+                // The debt measures how far the client is over the quota, and becomes the wait.
                 .in_mode(ChargeMode::Forced)
                 .max_wait(Duration::from_micros(longest))
                 .refundable();
@@ -152,7 +153,6 @@ impl Limit {
         }
     }
 
-    /// Returns the choice for a failure of the store. A shadow never refuses.
     pub(crate) fn without_store(&self, policy: Option<OnStoreFailure>) -> Option<OnStoreFailure> {
         match self.on_store_failure.or(policy) {
             Some(OnStoreFailure::Refuse) if self.is_shadow() => Some(OnStoreFailure::Allow),

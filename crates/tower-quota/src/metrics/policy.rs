@@ -24,7 +24,6 @@ const MAX_ROUTES: usize = 512;
 
 pub(super) const MAX_LIMITS: usize = 4_000;
 
-/// The maximum number of pairs of a route and a limit.
 const MAX_CELLS: usize = 8_192;
 
 const MAX_HISTOGRAMS: usize = 64;
@@ -40,7 +39,6 @@ pub(crate) struct PolicyMetrics {
     routes: ArcSwap<Routes>,
     none: Arc<RouteCounts>,
     other: Arc<RouteCounts>,
-    /// The counts by the position of the limit.
     near: Box<[Count]>,
     degraded: [Count; CHOICES.len()],
     failures: [Count; StoreFailureKind::LABELS.len()],

@@ -69,7 +69,6 @@ struct Part<'p> {
 
 #[derive(Default)]
 pub(crate) struct Fallback {
-    /// The refusal of a client known to be over a limit.
     pub(crate) known_refusal: Option<Box<Decision>>,
     pub(crate) refuses: bool,
     pub(crate) local: Vec<OwnedCharge>,
@@ -196,10 +195,12 @@ impl<'p, 'r> Ask<'p, 'r> {
                 let Some(planned) = limits.get(position) else {
                     return;
                 };
+                // A closure may add a limit twice, which must count once.
                 if !self.parts.iter().any(|part| ptr::eq(part.planned, planned)) {
                     self.read_limit(planned, quota, is_left_out, head);
                 }
             };
+            // If a condition of the closure is unsure, the limit applies.
             (choice.choose)(&head.in_doubt(true), &mut Chosen { add: &mut add });
         }
     }
@@ -309,6 +310,7 @@ impl<'p, 'r> Ask<'p, 'r> {
                 found = found || !key.as_bytes().is_empty() && is_it(limit.name, key);
                 sent += 1;
             });
+            // A client must not hide a blocked key behind many others.
             found || sent > MAX_SENT_KEYS
         })
     }
@@ -361,6 +363,7 @@ impl<'p, 'r> Ask<'p, 'r> {
                 None => fallback.refuses |= choice.is_some() && !limit.is_shadow(),
             }
         }
+        // The request is refused anyway, so let it count by the local limits.
         fallback.refuses &= self.refusal.is_none();
         fallback
     }

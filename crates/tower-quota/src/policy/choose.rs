@@ -8,7 +8,6 @@ use crate::limit::Limit;
 
 pub(super) type Choose = dyn Fn(&RequestHead<'_>, &mut Chosen<'_>) + Send + Sync;
 
-/// A list of limits, with the closure that chooses from the list for a request.
 #[derive(Clone)]
 pub(super) struct Choice {
     pub(super) limits: Vec<Limit>,

@@ -16,7 +16,6 @@ pub(crate) struct Lists {
     pub(super) is_unavailable: bool,
 }
 
-/// The error of a policy that refuses every request.
 #[derive(Debug)]
 struct NoRules;
 

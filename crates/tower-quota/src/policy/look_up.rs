@@ -14,7 +14,6 @@ pub(crate) struct LookUp(Arc<Begin>);
 
 type Begin = dyn Fn(&RequestHead<'_>) -> Pending + Send + Sync;
 
-/// A look-up in flight, with at most one extension as the result.
 type Pending = Pin<Box<dyn Future<Output = Extensions> + Send>>;
 
 impl LookUp {

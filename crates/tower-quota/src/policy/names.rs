@@ -5,7 +5,6 @@ use tower_quota_core::{ConfigError, Name};
 use crate::key::identity;
 use crate::limit::Limit;
 
-/// The stored numbers and names of a policy's limits and scopes.
 #[derive(Clone, Default)]
 pub(super) struct Names {
     limits: BTreeMap<u32, Name>,

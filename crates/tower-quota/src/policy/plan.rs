@@ -19,7 +19,6 @@ use crate::response::FullPolicy;
 use crate::settle::{RecordedCharge, release};
 
 pub(crate) struct Plan {
-    /// The limits of the policy's list, and after them the limits of `choices`.
     limits: Vec<PlannedLimit>,
     listed: usize,
     pub(super) choices: Vec<PlannedChoice>,
@@ -134,7 +133,6 @@ impl Plan {
         }
     }
 
-    /// Returns the listed limits in the order of the policy, then the chosen limits.
     pub(crate) fn limits(&self) -> impl Iterator<Item = &Limit> + Clone {
         self.limits.iter().map(|planned| &planned.limit)
     }
@@ -148,7 +146,6 @@ impl Plan {
         self.limits.get(choice.limits.clone()).unwrap_or_default()
     }
 
-    /// Returns the quota of a client whom an operator names by the key.
     pub(crate) fn quota_by_key(&self, limit: &Limit, key: &Key<'_>) -> Quota {
         let quota = limit.quota_by_key(key);
         let overridden = self.overrides.as_ref();

@@ -97,7 +97,6 @@ impl Places {
 }
 
 impl Place {
-    /// Waits until the queue is closed.
     pub(crate) async fn closed(&self) {
         let notified = self.queue.closed.notified();
         // The queue may have closed between taking the place and creating the notification.

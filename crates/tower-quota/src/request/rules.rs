@@ -9,7 +9,6 @@ use crate::policy::{Plan, Policy};
 
 /// The policy and the settings, which the layer compiles and replaces together.
 pub(crate) struct Rules {
-    /// The original policy, to compile again when a setting changes.
     pub(crate) policy: Policy,
     pub(crate) settings: Arc<Settings>,
     pub(crate) plan: Plan,
@@ -19,7 +18,6 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// `store` identifies the store in this process.
     pub(crate) fn new(
         policy: Policy,
         settings: Arc<Settings>,

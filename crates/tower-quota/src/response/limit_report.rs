@@ -74,7 +74,6 @@ impl<'a> LimitReport<'a> {
         self.retry_after().map_or(reset, |retry| retry.max(reset))
     }
 
-    /// Returns the Unix second at which the limit is full, by the deciding clock.
     pub(super) fn reset_at_secs(&self) -> u64 {
         self.report.decision.as_ref().map_or(0, |decision| {
             epoch_second(decision.at(), self.reset_after())

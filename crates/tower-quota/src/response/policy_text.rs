@@ -9,7 +9,6 @@ use crate::limit::Limit;
 /// The maximum number of limits with a prepared text. Few requests have more limits.
 const MAX_RENDERED: usize = 64;
 
-/// The prepared text for requests to which all limits of the policy apply.
 #[derive(Debug)]
 pub(crate) struct FullPolicy {
     pub(super) text: HeaderValue,

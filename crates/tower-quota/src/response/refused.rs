@@ -210,7 +210,6 @@ impl<'a> Refused<'a> {
     }
 }
 
-/// Returns the scope without the prefix of closures.
 fn readable(scope: Name) -> &'static str {
     let scope = scope.as_str();
     // Clients do not know how the service reads the key.

@@ -4,15 +4,12 @@ use tower_quota_core::{Decision, Name, Quota};
 
 use crate::settle::Counted;
 
-/// The decision about a request, with all data for the response.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     /// The decision, absent if the store failed and the request was not counted.
     pub(crate) decision: Option<Decision>,
     pub(crate) by: Counted,
-    /// The quotas that depend on the request.
     pub(crate) overrides: Vec<(Name, Quota)>,
-    /// The costs above the capacity of their limit.
     pub(crate) oversized: Vec<(Name, u64)>,
     pub(crate) jitter: Duration,
     /// Whether only shadows apply, so that the response gets no fields.

@@ -22,7 +22,6 @@ use crate::head::RequestHead;
 use crate::policy::Plan;
 use crate::protocol::Protocol;
 
-/// Marks a response that the store did not decide.
 const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
 
 const X_SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
@@ -60,7 +59,6 @@ impl Default for ResponseSettings {
 }
 
 impl ResponseSettings {
-    /// Returns the fields that the responses may have, except `Cache-Control`.
     pub(crate) fn fields(&self) -> Vec<HeaderName> {
         let mut fields = vec![RETRY_AFTER, WWW_AUTHENTICATE];
         for writer in &self.writers {
@@ -125,6 +123,7 @@ impl ResponseSettings {
             headers.entry(WWW_AUTHENTICATE).or_insert(challenge);
         }
         match (reason, report) {
+            // Write no limits here, because the next instance would contradict the figures.
             (Reason::StoreFailure(_), _) => self.mark_degraded(headers),
             (_, Some(report)) => {
                 self.write_fields(plan, report, headers);

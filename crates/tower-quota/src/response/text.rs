@@ -73,7 +73,6 @@ pub(super) fn leading_number(headers: &HeaderMap, name: &HeaderName) -> Option<u
     text.split(',').next()?.trim().parse().ok()
 }
 
-/// Returns the members of a list field, from all lines.
 pub(super) fn members<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,

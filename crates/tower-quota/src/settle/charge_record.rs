@@ -37,7 +37,6 @@ pub(crate) struct RecordedCharge {
     charge: OwnedCharge,
     pub(super) taken: u64,
     reset_after: Duration,
-    /// The units available to the request.
     pub(super) available: u64,
     /// The rule that settles, absent if the charge is only recorded for a refund.
     pub(super) rule: Option<SettleRule>,
@@ -110,6 +109,7 @@ impl ChargeRecord {
             };
             recorded.taken = status.taken;
             recorded.reset_after = status.reset_after();
+            // A body may use the estimate and all remaining units before it is cut.
             recorded.available = status.taken.saturating_add(status.remaining());
             !status.outcome.is_refusal()
         });
@@ -121,6 +121,7 @@ impl ChargeRecord {
         });
         Self {
             settler,
+            // Remember the runtime, because the record may be dropped outside of a runtime.
             runtime: Handle::try_current().ok(),
             counted,
             at: decision.at(),

@@ -29,7 +29,6 @@ impl Rule for Release {
     }
 }
 
-/// Renews the holds of a request until dropped.
 pub(super) struct Renewal(AbortHandle);
 
 impl Renewal {

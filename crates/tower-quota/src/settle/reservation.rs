@@ -153,6 +153,7 @@ impl Reservation {
         let mut have_all = true;
         for (position, recorded) in settlement.record.charges.iter().enumerate() {
             if settlement.verdicts()[position].rule.is_none() {
+                // Unlock before the rule runs, because the rule may use the reservation.
                 let verdict = ask(recorded);
                 settlement.verdicts()[position].rule = verdict;
                 have_all &= verdict.is_some();
@@ -164,6 +165,7 @@ impl Reservation {
     fn set_all(&self, verdict: Settle) {
         if let Some(settlement) = &self.0 {
             settlement.set(verdict, |_| true);
+            // A handler knows only the innermost reservation, so pass the cost on to outer layers.
             settlement.outer.set_all(verdict);
         }
     }
@@ -206,8 +208,10 @@ impl Drop for Settlement {
                             .map(|settle| settle.abandoned)
                             .unwrap_or_default()
                     };
+                    // The handler knows the work, so its cost wins over a rule's.
                     verdict.handler.or(verdict.rule).unwrap_or_else(abandoned)
                 });
+        // Settle on drop, which panics, hang-ups and detached tasks have in common.
         self.record.settle(verdicts);
     }
 }

@@ -24,7 +24,6 @@ pub struct Retries<R, T> {
     budget: Budget,
 }
 
-/// Reads a value from a request or response.
 pub(super) type Read<T, V> = dyn Fn(&T) -> V + Send + Sync;
 
 impl<B: Clone, D: 'static> Retries<Request<B>, Response<D>> {

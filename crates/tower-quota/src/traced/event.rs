@@ -5,7 +5,6 @@ use super::span::SpanSettings;
 use crate::decided::Decided;
 use crate::policy::Plan;
 
-/// Writes an event for every refusal and a sample of admissions.
 pub(crate) fn trace(decided: &Decided<'_>, one_of: u32, plan: &Plan, spans: &SpanSettings) {
     let head = decided.head;
     let status = decided.decision.and_then(Decision::tightest);

@@ -98,7 +98,6 @@ impl Request {
     }
 }
 
-/// Returns the model's entries after each order that explains the calls.
 pub(super) fn explain(calls: &[Call], before: &[Entries]) -> Vec<Entries> {
     let mut search = Search {
         calls,
@@ -111,7 +110,6 @@ pub(super) fn explain(calls: &[Call], before: &[Entries]) -> Vec<Entries> {
 
 struct Search<'a> {
     calls: &'a [Call],
-    /// The tried prefixes of orders, with a bit for each call, and the entries after them.
     tried: Vec<(u32, Entries)>,
     after: Vec<Entries>,
 }

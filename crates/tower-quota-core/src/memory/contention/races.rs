@@ -198,7 +198,6 @@ impl Random {
         }
     }
 
-    /// Returns a request that the model decides.
     fn locked_request(&mut self) -> Request {
         let client = self.pick(&[0, 0, 0, 1]);
         let mut spec = self.spec(client, &LIMITS);

@@ -50,7 +50,6 @@ pub struct FileRules {
     is_writable: bool,
     memory: Arc<MemoryRules>,
     shared: Option<SharedBlocks>,
-    /// The last text of the file, locked during a change.
     known: Mutex<Option<String>>,
     watcher: Arc<Watcher>,
 }
@@ -131,7 +130,6 @@ impl FileRules {
         }
     }
 
-    /// Reads the file, and creates a version of changed text.
     async fn refresh(&self) -> Result<(), RuleStoreError> {
         let mut known = self.known.lock().await;
         let watcher = Arc::clone(&self.watcher);

@@ -56,7 +56,6 @@ impl SharedBlocks {
         Ok(restored.filter(|state| state.blocks.know_all(&kept)))
     }
 
-    /// Puts a block, and keeps it for outages of the other store.
     pub(super) async fn put_block(&self, block: Block) -> Result<Option<Block>, RuleStoreError> {
         let mut seen = self.seen.lock().await;
         let before = self.store.put_block(block.clone()).await?;

@@ -13,7 +13,6 @@ use crate::store::MemoryRules;
 
 /// The time within which several events are a single change.
 const QUIET_AFTER: Duration = Duration::from_millis(50);
-/// The maximum number of delays by further events.
 const MOST_QUIETS: u32 = 10;
 
 pub(super) struct Watcher {

@@ -22,7 +22,6 @@ const PING_EVERY: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Announcements {
     changed: Arc<watch::Sender<()>>,
-    /// Whether a subscription was lost since the last reading.
     was_lost: Arc<AtomicBool>,
     task: JoinHandle<()>,
 }

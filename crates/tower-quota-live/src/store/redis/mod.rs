@@ -52,7 +52,6 @@ pub struct RedisRules {
 }
 
 struct RedisKeys {
-    /// The keys of the script, in its order.
     script: [String; 8],
     audit: String,
     channel: String,
@@ -180,7 +179,6 @@ impl RedisRules {
         Ok(())
     }
 
-    /// Runs a change of a block. Returns the block before the change.
     async fn change_block(
         &self,
         change: &ScriptInvocation<'_>,

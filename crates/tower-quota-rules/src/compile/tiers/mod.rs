@@ -20,12 +20,9 @@ use crate::problem::{Place, Problem, Problems};
 
 pub(crate) struct Tiers {
     default_key: Arc<KeySource>,
-    /// The tiers, with the quotas of extended tiers.
     tiers: Vec<(Name, Quotas)>,
     by_name: HashMap<Box<str>, usize>,
-    /// The patterns of the assignments, in order.
     patterns: KeyPatterns,
-    /// The tier of every pattern.
     assigned: Vec<usize>,
     overrides: Overrides,
 }

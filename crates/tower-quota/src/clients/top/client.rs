@@ -16,7 +16,6 @@ pub struct TopClient {
     ///
     /// The excess over [`at_least`](Self::at_least) is at most a 250th of all counted requests.
     pub at_most: u64,
-    /// Requests that other clients may have sent.
     pub(super) excess: u64,
     /// The instant of the last counted request.
     pub last: Instant,

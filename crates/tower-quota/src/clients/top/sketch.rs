@@ -61,7 +61,6 @@ impl Sketch {
         self.clients.insert(hash, client);
     }
 
-    /// Returns the clients by their certain number of requests, the highest first.
     pub(super) fn top<'a>(
         sketches: impl IntoIterator<Item = &'a Self>,
         most: usize,

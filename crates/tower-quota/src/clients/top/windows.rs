@@ -5,7 +5,6 @@ use std::time::Instant;
 use super::client::TopClient;
 use super::sketch::{Seen, Sketch};
 
-/// The number of slices in a window.
 const SLICES: u32 = 6;
 
 /// A window that ends now, up to a sixth longer than its name.

@@ -131,7 +131,6 @@ pub(super) fn forwarded_address(element: &[u8]) -> Option<IpAddr> {
     address(&found?, Ipv6::Bracketed)
 }
 
-/// Returns the unquoted value, and the rest.
 fn value(text: &[u8]) -> Option<(ParameterValue, &[u8])> {
     let Some(quoted) = text.strip_prefix(b"\"") else {
         let end = text

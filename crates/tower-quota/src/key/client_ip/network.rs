@@ -5,7 +5,6 @@ use tower_quota_core::{Key, Name};
 
 const BEFORE_IPV4: u8 = 96;
 
-/// Converts mapped and NAT64 addresses to IPv4.
 pub(super) fn canonical(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -18,7 +17,6 @@ fn canonical_v6(address: Ipv6Addr) -> IpAddr {
     <[u8; 4]>::try_from(key.as_bytes()).map_or(address.into(), IpAddr::from)
 }
 
-/// Parses a network or a single address.
 pub(crate) fn network(text: &str) -> Option<IpNet> {
     // Documents contain up to a million keys, and the first byte rules out most keys as addresses.
     if !text
@@ -57,7 +55,6 @@ pub(super) fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// The bits that identify a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prefix {
     pub(super) v4: u8,

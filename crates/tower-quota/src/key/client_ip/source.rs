@@ -80,7 +80,6 @@ impl Source {
         }
     }
 
-    /// Reads addresses from the right.
     pub(super) fn list<'h>(
         &self,
         headers: &'h HeaderMap,

@@ -13,7 +13,6 @@ use super::extractor::KeyExtractor;
 use super::values::bearer;
 use crate::head::RequestHead;
 
-/// The maximum number of tokens of a request that block lists verify.
 const MAX_VERIFIED: usize = 4;
 
 /// Counts by a verified claim of a JSON web token (RFC 7519), for example `sub`.

@@ -26,6 +26,7 @@ impl WriteHeaders for Draft11 {
     }
 
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
+        // The figures of this instance would contradict the figures of the next one.
         if report.is_local() {
             return;
         }
@@ -92,6 +93,7 @@ fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
     ];
     for (field, push) in fields {
         let is_other_draft = |line: &HeaderValue| !line.as_bytes().starts_with(b"\"");
+        // A mixed list would be invalid in both drafts.
         if headers.get(field).is_some_and(is_other_draft) {
             continue;
         }

@@ -44,7 +44,6 @@ fn duration(message: &[u8]) -> Option<Duration> {
     (nanos < 1_000_000_000).then(|| Duration::new(seconds, nanos))
 }
 
-/// A field of a message, with a value for varints and bytes otherwise.
 struct Field<'a> {
     number: u64,
     value: u64,

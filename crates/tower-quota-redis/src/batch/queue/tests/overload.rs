@@ -16,7 +16,6 @@ struct SlowServer {
     per_call: Duration,
     per_decision: Duration,
     distance: Duration,
-    /// The additional time of one answer in a hundred.
     lateness: Duration,
     /// The server stops for the first duration at the start of every second duration.
     stalls: Option<(Duration, Duration)>,
