@@ -112,8 +112,8 @@ impl Entry {
 
 fn judge(operation: Operation, parts: &mut [Part<'_>], now: u64, entries: &[&mut Entry]) {
     let is_partial = |charge: &Charge<'_>| charge.is_at_most() && charge.units() > 0;
-    // All charges that accept a partial grant get the same number of units, because they count the
-    // same items. Shadows do not reduce the number.
+    // All partial grants of a request get the same number of units. Shadows do not reduce the
+    // number.
     let mut together = u64::MAX;
     for part in parts.iter_mut().filter(|part| is_partial(&part.charge)) {
         let (left, _) = entries[part.entry].balance(&part.charge, now);

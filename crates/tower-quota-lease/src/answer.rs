@@ -9,8 +9,7 @@ pub(crate) struct Answer {
     pub(crate) times: AnswerTimes,
 }
 
-/// The times of an answer. `at` is on the clock of the store, and the other two are on the clock of
-/// this instance.
+/// Two instants by the clock of this instance, and `at` by the clock of the store.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AnswerTimes {
     pub(crate) sent: u64,

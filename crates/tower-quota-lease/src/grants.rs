@@ -122,8 +122,7 @@ mod tests {
         assert!(grants.put_back(80, 2, charged_at));
         assert_eq!(grants.remove(&grant(2, 10, 110)), 2);
         assert_eq!(grants.take(90, 5), Some(Timestamp::from_micros(60)));
-        // `add` removes ended grants too, because the task that removes a grant may have ended with
-        // its runtime.
+        // `add` removes ended grants too, because their runtime may have ended.
         grants.add(160, grant(1, 150, 250));
         assert_eq!(grants.0.len(), 1);
     }

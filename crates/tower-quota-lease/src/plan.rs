@@ -26,11 +26,10 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Returns the plan of a charge, unless the limit has no leases. All requests of a limit get
-    /// the same plan, so that the store converts no counter between requests.
+    /// Returns the plan of a limit with leases, the same for all requests, so that the store never
+    /// converts the counter.
     pub(crate) fn of(charge: &Charge<'_>, longest: u64) -> Option<Self> {
-        // Do not lease limits with penalties or counted refusals, which the store counts for each
-        // request.
+        // The store counts strikes and counted refusals for each request.
         if charge.is_exact() || charge.counts_refusals() || charge.penalised_by().is_some() {
             return None;
         }

@@ -92,7 +92,7 @@ impl Pool {
     /// slower.
     pub(crate) fn call_for(&self, cost: u64) -> Option<CallEnd> {
         let call = self.call.as_ref().filter(|call| cost <= call.units)?;
-        // Wait only for a call on this runtime, because another runtime may stand still.
+        // Do not wait for another runtime, which may stand still.
         let is_here = Handle::try_current().ok()?.id() == call.runtime;
         is_here.then(|| call.end.clone())
     }
@@ -102,8 +102,8 @@ impl Pool {
         let Answer {
             remaining, times, ..
         } = self.answer;
-        // Count a new window as full. Otherwise all requests would ask the store until the first
-        // answer of the window.
+        // Count a new window as full. Otherwise all requests would call the store until the first
+        // answer.
         let is_new_window = self.is_window()
             && times != AnswerTimes::default()
             && self.answer.reset_after(now).is_zero();
@@ -159,8 +159,7 @@ impl Pool {
     }
 
     fn is_short(&self, now: u64, cost: u64) -> bool {
-        // Pause only if units come back meanwhile. Otherwise the pause would only delay the last
-        // units.
+        // Without a refill, a pause would only delay the last units.
         self.plan.refilled >= PAUSES
             // Leave a cost that never fits to the store, which refuses it without a retry time.
             && cost <= self.plan.counted.capacity()
@@ -170,8 +169,8 @@ impl Pool {
             && self.answer.remaining < self.demand.units_at_cost(cost)
     }
 
-    /// Returns whether the client is hot, and the store fast enough. A slow answer would arrive
-    /// after the lease is over.
+    /// Returns whether to lease for the client. A slow answer would arrive after the end of the
+    /// lease.
     fn is_hot(&self, now: u64) -> bool {
         self.demand.is_hot(now) && self.answer.round_trip() < self.plan.term
     }
@@ -209,8 +208,7 @@ impl Pool {
     pub(crate) fn end_lease_call(&mut self, want: &Want, sent: u64, is_granted: bool) {
         self.next_lease_at = 0;
         self.call = None;
-        // Do not pause in a window. The answer says when the window ends, and the call may have
-        // arrived just before.
+        // Do not pause in a window, which may have ended just after the call.
         let is_window = self.is_window();
         if !is_granted && !is_window || want.is_short && self.plan.refilled >= PAUSES {
             self.pause_until = self.pause_until.max(sent + self.plan.term / PAUSES);
@@ -280,8 +278,7 @@ impl Pool {
             self.observe(status, times);
         }
         if let Outcome::Refuse(wait) = status.outcome {
-            // Add a round trip to a wait from the refusal cache, which may be ahead of the store by
-            // a part of one.
+            // The refusal cache may be ahead of the store by a part of a round trip.
             let ahead = if is_of_store {
                 0
             } else {
@@ -338,8 +335,7 @@ mod tests {
         pool.begin_lease_call(&want, here.handle(), end);
         let waits = |pool: &Pool, cost| pool.call_for(cost).is_some();
         assert!(here.block_on(async { waits(&pool, 10) && !waits(&pool, 11) }));
-        // A request on another runtime does not wait, because the runtime of the call may never run
-        // it.
+        // The other runtime may never run the call.
         assert!(!elsewhere.block_on(async { waits(&pool, 1) }) && !waits(&pool, 1));
         pool.end_lease_call(&want, 0, true);
         assert!(!here.block_on(async { waits(&pool, 1) }));

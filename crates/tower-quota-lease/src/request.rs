@@ -45,9 +45,8 @@ enum By {
 
 impl Request {
     pub(crate) fn take(pools: &Arc<Pools>, charges: &[Charge<'_>]) -> Self {
-        // Take all units from leases or all from the store. A refund has one instant, and leased
-        // units were charged earlier. Forced charges have to reach the store even if a pool would
-        // refuse.
+        // A refund has one instant, but leased units were charged earlier. Forced charges have to
+        // reach the store even if a pool would refuse.
         let needs_store =
             |charge: &Charge<'_>| charge.is_refundable() || charge.mode() == ChargeMode::Forced;
         let mut request = Self {
@@ -139,8 +138,7 @@ impl Request {
         asked
     }
 
-    /// Adds to the figures of the shard of a key, so that threads with different keys do not
-    /// collide.
+    /// Counts in the shard of a key, so that threads seldom collide.
     pub(crate) fn count(&self, add: impl FnOnce(&mut LeaseStats)) {
         let digest = self.parts.first().map_or(0, |part| part.digest);
         add(&mut self.pools.shard(digest).stats);
@@ -257,7 +255,7 @@ impl Drop for Request {
                 let shard = &mut *self.pools.shard(part.digest);
                 match shard.put_back(part.digest, name, taken, part.at, now) {
                     Some(pool) => pool.demand.forget(taken),
-                    // The units are lost, because the lease has ended during the call of the store.
+                    // The lease has ended during the call of the store.
                     None => shard.stats.units_lost += taken,
                 }
             }

@@ -66,8 +66,7 @@ impl RedisConnection {
         match tokio::time::timeout(self.deadline, call(self.clone())).await {
             Ok(answer) => answer,
             Err(_) => {
-                // Replace the connection after one late call, because calls are rare and the next
-                // should not wait for a dead connection.
+                // Replace a dead connection early, because calls are rare.
                 self.link.replace();
                 let after = format!("{:?}", self.deadline);
                 Err((ErrorKind::Io, "no answer within the deadline", after).into())

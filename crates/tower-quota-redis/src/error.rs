@@ -202,8 +202,7 @@ fn words_of(source: &Arc<dyn error::Error + Send + Sync>) -> String {
 fn is_slot_moving(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Server(ServerErrorKind::Ask | ServerErrorKind::TryAgain) => true,
-        // The client reports the error of a script without its code, so take the code from the
-        // text.
+        // The error of a script has no code, so search the text.
         _ => error
             .detail()
             .is_some_and(|text| text.contains("access a non local key")),

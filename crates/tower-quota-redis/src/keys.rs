@@ -8,7 +8,7 @@ use tower_quota_core::{Key, Name};
 use crate::config_error::RedisConfigError;
 use crate::slots;
 
-/// The version of the format in each name, so that instances of two versions use different keys.
+/// The version in each name, so that two versions use different keys.
 const FORMAT: char = '4';
 /// The maximum length of a readable id. A longer id is hashed.
 const LONGEST_READABLE: usize = 128;

@@ -115,8 +115,7 @@ fn each_host(
     }
     let at = if credentials.is_empty() { "" } else { "@" };
     let url = |host: &str| {
-        // Look for the port after the brackets, because the colons within belong to an IPv6
-        // address.
+        // Skip the brackets, because colons within belong to an IPv6 address.
         let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
         let port = port
             .filter(|_| !has_port)

@@ -319,7 +319,7 @@ impl Part {
             .await?;
         let counts = self.question.counts_refusals();
         if counts {
-            // Do not count a shadow again that has refused, and so counted already.
+            // A shadow that refused has counted already.
             let counted = answer
                 .statuses()
                 .iter()

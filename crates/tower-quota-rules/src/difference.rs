@@ -127,7 +127,7 @@ fn fields(
         let (before, after) = (old.get(name), new.get(name));
         match (before, after) {
             (Some(before), Some(after)) => compare(&place, before, after, found),
-            // List the elements of a section at the top that was added or removed.
+            // A section at the top differs by its elements.
             (Some(section), None) | (None, Some(section))
                 if path.is_empty() && (section.is_array() || section.is_object()) =>
             {
@@ -179,7 +179,7 @@ fn tests(old: &[Sample], new: &[Sample]) -> Option<Difference> {
     if old == new {
         return None;
     }
-    // The default is never used, because texts, numbers and names always serialize.
+    // Texts, numbers and names always serialize.
     let text = |sample: &Sample| serde_json::to_string(sample).unwrap_or_default();
     let known: HashSet<String> = old.iter().map(text).collect();
     let added = new.iter().filter(|sample| !known.contains(&text(sample)));

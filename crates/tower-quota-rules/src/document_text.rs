@@ -36,7 +36,7 @@ impl Document {
 
     /// Returns the document as JSON, without the fields that are not set.
     pub(crate) fn to_value(&self) -> Value {
-        // The default is never used, because maps with text keys always serialize.
+        // Maps with text keys always serialize.
         let mut value = serde_json::to_value(self).unwrap_or_default();
         remove_unset(&mut value);
         value

@@ -3,8 +3,7 @@ use http::header::{CONTENT_TYPE, HeaderName};
 
 pub(crate) const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 
-/// The content type of a gRPC call. It comes from a fixed list, so that no response echoes a
-/// client's text.
+/// A content type from a fixed list, so that responses echo no client text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GrpcContentType(pub(crate) &'static str);
 

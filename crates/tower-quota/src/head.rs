@@ -100,8 +100,8 @@ impl<'a> RequestHead<'a> {
 
     fn is_nested(&self) -> bool {
         let prefix = self.original_path().strip_suffix(self.uri.path());
-        // A layer that merges slashes turns `//login` into `/login`, which looks like a removed
-        // prefix. A router leaves a slash only at the start of the rest.
+        // `/login` may also be `//login` with merged slashes. A router leaves a slash only at the
+        // start of the rest.
         prefix.is_some_and(|prefix| !prefix.ends_with('/'))
     }
 

@@ -3,9 +3,9 @@
 //!
 //! The page holds no data, so it needs no authentication. The script of the page asks you for a
 //! token, keeps the token for the session of the browser's tab, and sends the token in
-//! `Authorization`. Other sites can neither read nor set the header, so they cannot send requests
-//! for a person who has the page open. The content security policy only admits scripts and styles
-//! with the nonce of the response, and connections to the same origin.
+//! `Authorization`. Other sites cannot read or set the header, so they cannot send requests for a
+//! person who has the page open. The content security policy only admits scripts and styles with
+//! the nonce of the response, and connections to the same origin.
 
 use axum::Router;
 use axum::response::{Html, IntoResponse, Response};

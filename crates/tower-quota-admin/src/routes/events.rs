@@ -124,7 +124,7 @@ impl Snapshot {
             store_latency: Latency::of(&recent.calls(&api.live.handle().store_latency())),
         };
         drop(recent);
-        // The default is never used, because names and numbers always serialize.
+        // Names and numbers always serialize.
         serde_json::to_string(&snapshot).unwrap_or_default().into()
     }
 }

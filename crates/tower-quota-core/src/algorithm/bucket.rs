@@ -88,13 +88,12 @@ impl Counting for Bucket {
         let used = self.used(quota, now);
         self.lows.note(used);
         let least = self.lows.since(taken_at);
-        // A bucket counts no more used grains than this, so the charge took no more either.
+        // The charge took no more grains than a bucket counts.
         let charged = cost.saturating_mul(quota.grain()).min(MOST_USED);
         // Do not give back the units that time has refilled since.
         let refilled = now.saturating_sub(taken_at).saturating_mul(quota.refill());
         let unrefilled = match least {
-            // Without a mark, the bucket was full since the charge, or another quota counted the
-            // limit at an unknown rate. Both leave nothing to give back.
+            // The bucket was full since the charge, or another quota counted at an unknown rate.
             None if is_prepared => 0,
             _ => charged.saturating_sub(refilled),
         };

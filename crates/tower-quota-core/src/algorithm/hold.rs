@@ -54,8 +54,7 @@ impl Counting for Holds {
 
     fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64 {
         if self.0.len() as u64 >= LONGEST_LOG {
-            // No concurrency limit is larger, so the charge is beyond the capacity, and is not
-            // recorded.
+            // Do not record charges beyond the largest capacity.
             return 0;
         }
         let hold = self.0.entry(now).or_default();

@@ -29,7 +29,7 @@ pub struct OwnedCharge {
     fields: Charge<'static>,
 }
 
-// `fields` borrows these placeholders, because `as_charge` sets the real quota and key.
+// `as_charge` replaces these placeholders by the real quota and key.
 static ANY_QUOTA: Quota = Quota::per_second(1);
 static ANY_KEY: Key<'static> = Key::EVERYONE;
 

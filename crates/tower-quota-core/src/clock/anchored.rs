@@ -53,8 +53,7 @@ impl<S: Source> Anchored<S> {
 
     fn by_counter(&self) -> Option<u64> {
         let counter = self.source.counter();
-        // If the counter has gone back, the difference wraps around to a long time, which fails the
-        // test.
+        // A counter that has gone back wraps around to a long time.
         let passed = counter.wrapping_sub(self.compared_at.load(Ordering::Acquire));
         (passed < COMPARE_EVERY).then(|| counter.wrapping_add(self.offset.load(Ordering::Relaxed)))
     }

@@ -235,8 +235,8 @@ impl Entry {
         slot.is_some_and(|slot| !slot.quota.counts_like(counter.quota))
     }
 
-    /// Returns whether to convert a counter. A counter that would be full by the new quota stays,
-    /// because without it the old quota would find a new client.
+    /// Returns whether to convert a counter. If the new quota would be full, the counter stays, so
+    /// that the old quota still finds the client.
     pub(crate) fn needs_conversion(&self, counter: Counter<'_>, now: u64) -> bool {
         self.has_other_quota(counter, now)
             && self.state_for(counter, now).full_at(counter.quota) > now

@@ -96,8 +96,7 @@ struct NamedQuota {
 impl NamedQuota {
     fn charge<'a>(&'a self, key: &'a Key<'a>, cost: u64, max_wait: Duration) -> Charge<'a> {
         let charge = Charge::new(self.name, &self.quota, key).cost(cost);
-        // Leave out a wait of zero, because stores decide a charge without a longest wait faster. A
-        // leaky bucket needs the zero, because it waits by default.
+        // Stores decide charges without a longest wait faster, but a leaky bucket waits by default.
         match max_wait.is_zero() && self.quota.algorithm() != Algorithm::LeakyBucket {
             true => charge,
             false => charge.max_wait(max_wait),

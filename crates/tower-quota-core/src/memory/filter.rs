@@ -58,8 +58,8 @@ impl EvictedFilter {
     }
 
     fn place(&self, (hash, limit): (u64, u32)) -> (u64, Range<usize>) {
-        // The hashes of a shard share the bits that chose the shard. A product with an odd factor
-        // brings the other bits to the top.
+        // Hashes of a shard share some bits. A product with an odd factor brings the other bits to
+        // the top.
         let mixed = (hash ^ u64::from(limit)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let sets = (self.cells.len() / CELLS) as u64;

@@ -55,8 +55,7 @@ impl Inner {
             let statuses = decision.statuses().iter().zip(&hashes);
             let own = statuses.filter(|(_, hash)| **hash == place.hash);
             let mark = mark_of(operation, &decision, own.map(|(status, _)| status));
-            // The filter may forget a limit only after a refusal, which promises a wait. A peek
-            // must not write.
+            // Forget a limit only after a refusal, which promises a wait. A peek must not write.
             one.is_cut &= operation != Operation::Peek && mark == Mark::Refused;
             let context = Context {
                 now: decision.at().as_micros(),
@@ -189,8 +188,7 @@ fn mark_of<'a>(
     decision: &Decision,
     mut own: impl Iterator<Item = &'a LimitStatus>,
 ) -> Mark {
-    // Count the use and the refusal of requests only. A peek or a refund says nothing about the
-    // traffic of a client.
+    // Peeks and refunds are not traffic of a client.
     if !operation.takes() && operation != Operation::Refuse {
         return Mark::Neither;
     }

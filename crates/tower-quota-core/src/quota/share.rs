@@ -85,15 +85,14 @@ impl Quota {
         if share.period != self.period {
             share.calendar = None;
         }
-        // Mark the burst as given if it differs from the units, because such a bucket cannot become
-        // a window.
+        // A bucket with a capacity other than its units cannot become a window.
         share.burst_given |= share.capacity != share.units;
         share.in_integers()
     }
 }
 
 fn part(units: u64, parts: u32, of: u32) -> u64 {
-    // The product cannot overflow, because no quota has more than 2^50 units.
+    // No quota has more than 2^50 units, so the product fits.
     units * u64::from(parts) / u64::from(of)
 }
 

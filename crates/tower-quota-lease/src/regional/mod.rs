@@ -140,8 +140,7 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
         for charge in charges {
             let split = quotas.of(charge, &inner.region, now);
             has_floor &= split.floor.is_some();
-            // Ask only one store about forced charges, which a store takes even if it refuses the
-            // request.
+            // A store takes forced charges even of refused requests, so ask one store only.
             may_ask_twice &= charge.mode() != ChargeMode::Forced;
             parts.push((OwnedCharge::from(charge), split));
         }
@@ -229,8 +228,7 @@ impl<L: Store, H: Store<Error = L::Error>> Store for Regional<L, H> {
             let pool = request.apply(&inner.home, true).await;
             match (floor, pool) {
                 (Ok(floor), Ok(pool)) => Ok(sooner(floor, pool)),
-                // Report an error of either store, so that the operator knows of a reset that is
-                // incomplete.
+                // Report an error of either store, so that operators know of incomplete resets.
                 (floor, pool) if is_reset => floor.and(pool),
                 (Ok(decision), Err(_)) | (Err(_), Ok(decision)) => Ok(decision),
                 (Err(error), Err(_)) => Err(error),

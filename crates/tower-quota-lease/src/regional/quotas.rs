@@ -66,8 +66,7 @@ impl Quotas {
     }
 }
 
-/// Returns the percentages of the floor and the pool. The floor is 0 if the home store counts the
-/// whole quota.
+/// Returns the percentages of floor and pool, 0 and 100 without a floor.
 fn percents(quota: &Quota, shares: &RegionShares, region: &str) -> (u32, u32) {
     // Look at the shares of all regions, which must agree on the pool.
     let has_units = |percent| quota.percent(percent).is_some();

@@ -65,8 +65,7 @@ impl Shared {
         length: Duration,
         block: PenaltyBlock,
     ) -> Result<(), RuleStoreError> {
-        // Trust only the address of an address key. A client may send any text as another key, such
-        // as another client's address.
+        // Trust address keys only, because clients may send any text as another key.
         let address = client.key.to_address();
         let address = address.filter(|_| block == PenaltyBlock::Network);
         let scope = client.key.scope();

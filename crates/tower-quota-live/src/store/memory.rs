@@ -197,7 +197,7 @@ impl RuleStore for MemoryRules {
     }
 
     fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
-        // Nothing can be lost, because the store keeps its data until the process ends.
+        // The store keeps the data until the process ends.
         ready(Ok(false))
     }
 

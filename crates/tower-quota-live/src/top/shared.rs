@@ -117,8 +117,7 @@ impl SharedTop {
                     let key = client
                         .key
                         .filter(|key| is_readable && key.len() <= LONGEST_KEY);
-                    // Leave out the fields that differ between instances, because members must be
-                    // equal on all.
+                    // Members must be equal on all instances.
                     let client = ListedClient {
                         key,
                         at_least: 0,
@@ -126,7 +125,7 @@ impl SharedTop {
                         retry_after_ms: None,
                         ..client
                     };
-                    // The default is never used, because texts and numbers always serialize.
+                    // Texts and numbers always serialize.
                     let member = serde_json::to_string(&client).unwrap_or_default();
                     pipe.zadd(&list, member, at_least);
                 }

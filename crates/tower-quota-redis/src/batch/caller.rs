@@ -172,8 +172,7 @@ impl Caller {
     }
 }
 
-/// Returns how a call ended, for the breaker. A server that refuses a call is available, unless the
-/// server is busy or loading.
+/// A server that refuses a call is available, unless busy or loading.
 pub(super) fn end_of(reply: &Result<Value, RedisStoreError>) -> CallEnd {
     match reply {
         Err(RedisStoreError::Deadline { .. }) => CallEnd::Late,

@@ -41,12 +41,12 @@ use crate::wire::Reply;
 pub(crate) struct Batcher {
     caller: Caller,
     queue: Mutex<Queue>,
-    /// A reference that each task for a late answer or a refund holds, to count the tasks.
+    /// Counts the tasks for late answers and refunds, by references.
     late: Arc<()>,
     clock_difference: AtomicI64,
 }
 
-/// The longest wait for a slot. The wait is short, because a silent node may hold the slots.
+/// The longest wait for a slot, short because a silent node may hold all slots.
 const SHARED_SLOT_WAIT: Duration = Duration::from_millis(1);
 
 type Outcome = Result<Decision, RedisStoreError>;
@@ -86,8 +86,7 @@ impl Batcher {
             // The sender is lost if the runtime of the call has ended.
             return answer.unwrap_or_else(|_| Err(caller.cut_short()));
         }
-        // Give the answer a last chance. After a pause of the process, timers fire before the
-        // answers in the socket are read.
+        // Look once more, because timers fire before sockets are read after a pause of the process.
         tokio::task::yield_now().await;
         // Close the channel, so that a later answer finds no caller and is refunded.
         answered.close();

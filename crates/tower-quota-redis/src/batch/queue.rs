@@ -299,8 +299,7 @@ impl Queue {
     /// Takes all waiting decisions after the runtime has ended. Settlements wait for a possible successor.
     pub(super) fn take_stranded(&mut self, has_successor: bool, now: Instant) -> Vec<Pending> {
         if self.senders > 0 {
-            // Leave the decisions to the sender that still runs, which checks the queue again
-            // before it ends.
+            // A running sender checks the queue again at its end.
             return Vec::new();
         }
         let settlements = core::mem::take(&mut self.settlements);

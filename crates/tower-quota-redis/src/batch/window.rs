@@ -40,8 +40,8 @@ impl Window {
 
     /// Returns whether more than the regular senders may send.
     pub(super) fn is_calm(&self, now: Instant) -> bool {
-        // Always let others send if the server is far away. Decisions that wait for one of two
-        // distant calls would be late.
+        // Decisions that wait for one of two distant calls would be late, so let further senders
+        // send.
         self.distance * 3 / 2 > self.deadline
             || self
                 .shrunk_at
@@ -55,8 +55,7 @@ impl Window {
     pub(super) fn note(&mut self, call: &CallSpan, ended: Instant, under_way: usize) {
         let took = ended.saturating_duration_since(call.began);
         self.distance = self.distance.min(took);
-        // A call is slow if it has waited at the server for more than half of the time that the
-        // distance leaves.
+        // A slow call has waited at the server for half of the time after the distance.
         let slow = self.distance + (self.deadline - self.distance) / 2;
         if took < slow {
             // Grow only under load. A small load does not show that the server can take more.
@@ -67,7 +66,7 @@ impl Window {
             .shrunk_at
             .is_none_or(|shrunk_at| call.began >= shrunk_at)
         {
-            // Shrink once for calls that were sent together, because they report the same queue.
+            // Shrink once for calls that were sent together.
             self.limit = (self.limit / 2).max(1);
             self.shrunk_at = Some(ended);
         }

@@ -62,7 +62,7 @@ impl Cluster {
             node_timeout,
             credentials,
         };
-        // Build a client now, to report nodes that do not belong together before the first request.
+        // Report nodes that do not belong together now.
         cluster.client(cluster.nodes.clone())?;
         Ok(cluster)
     }
@@ -128,8 +128,7 @@ impl Backend for Cluster {
     const DOUBTED_AFTER: u32 = 1;
 
     async fn dial(&self) -> RedisResult<Connected> {
-        // Connect through one node that answers. Given all nodes, the client would wait for a
-        // silent one.
+        // Connect through a node that answers, because the client would wait for silent nodes.
         let (node, owners) = self.first_to_answer().await?;
         self.connect(node, owners).await
     }

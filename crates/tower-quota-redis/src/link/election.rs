@@ -45,7 +45,7 @@ where
     loop {
         let is_connected = |candidate: &Candidate<C>| candidate.connection.is_some();
         let next = if silent == 0 && candidates.iter().any(is_connected) {
-            // A server with more votes has not answered yet, so wait for it a little.
+            // Wait a little for a server with more votes.
             tokio::time::timeout(MAJORITY_GRACE, reports.join_next())
                 .await
                 .unwrap_or_default()

@@ -15,7 +15,7 @@ use super::within;
 
 pub(crate) struct Pooled {
     pool: Pool,
-    /// The connection as the pool handed it out, kept so that the pool counts it as taken.
+    /// The checked out connection, kept so that the pool counts the connection as taken.
     checked_out: Mutex<Option<Connection>>,
     connect_timeout: Duration,
 }
@@ -72,7 +72,7 @@ fn of_pool(error: PoolError) -> RedisError {
     let kind = match error {
         PoolError::Backend(error) => return error,
         PoolError::Timeout(_) => ErrorKind::Io,
-        // The remaining errors say that the pool is closed or misconfigured.
+        // Otherwise the pool is closed or misconfigured.
         _ => ErrorKind::InvalidClientConfig,
     };
     (kind, "the pool handed out no connection", error.to_string()).into()

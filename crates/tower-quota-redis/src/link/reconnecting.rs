@@ -48,7 +48,7 @@ struct LinkState<B: Backend> {
 #[derive(Clone)]
 struct Tracked<C> {
     connection: C,
-    /// The calls of the connection. The pointer also identifies the connection.
+    /// The calls. The pointer identifies the connection.
     calls: Arc<Mutex<Calls>>,
 }
 
@@ -113,8 +113,7 @@ impl<B: Backend> Reconnecting<B> {
         if let Ok(answer) = timeout_at(deadline.into(), &mut answer).await {
             return Ok(under_way.end(answer));
         }
-        // Give the answer a last chance. After a pause of the process, timers fire before the
-        // answers in the socket are read.
+        // Look once more, because timers fire before sockets are read after a pause of the process.
         tokio::task::yield_now().await;
         match timeout(Duration::ZERO, &mut answer).await {
             Ok(answer) => Ok(under_way.end(answer)),
@@ -266,8 +265,8 @@ impl<B: Backend> Attempt<B> {
         })
     }
 
-    /// Spawns the attempt. Call `spawn` without the lock of the state, because a runtime that ends
-    /// drops the task at once, and the drop takes the lock.
+    /// Call `spawn` without the state lock. An ending runtime drops the task at once, and the drop
+    /// locks.
     fn spawn(mut self, caller: &Handle) {
         let runtime = self.link.runtime.clone();
         runtime.as_ref().unwrap_or(caller).spawn(async move {

@@ -21,11 +21,10 @@ use crate::store::RedisStore;
 /// partitions need one each.
 const SENDERS: usize = 2;
 const SENDERS_OF_SEVERAL_PARTITIONS: usize = 1;
-/// The calls in flight over all partitions, which are two to each of three nodes. With more slots,
-/// calls carry fewer decisions.
+/// Two calls in flight to each of three nodes. With more slots, calls carry fewer decisions.
 const SHARED_SLOTS: usize = 6;
-/// The default number in a cluster, which divides evenly among two, three, four and six nodes. With
-/// more partitions, calls carry fewer decisions.
+/// The default in a cluster divides evenly among two, three, four and six nodes. With more
+/// partitions, calls carry fewer decisions.
 const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(12).unwrap();
 
 /// The longest deadline, which keeps sums with instants in range.

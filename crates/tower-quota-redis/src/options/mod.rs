@@ -62,9 +62,8 @@ impl RedisOptions {
 
     /// Sets the prefix of all keys in Redis. Defaults to `quota`.
     ///
-    /// Use 1 to 64 letters, digits or characters of `-_.:/`. Stores with different prefixes share
-    /// no counters. Set the name of your service, so that services on one Redis do not count
-    /// together.
+    /// Use 1 to 64 letters, digits or characters of `-_.:/`. Services with one prefix on one Redis
+    /// share counters, so use the name of your service.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();

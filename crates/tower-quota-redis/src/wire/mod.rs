@@ -41,7 +41,7 @@ shared_constants! {
         DECIDED = 2;
         UNREADABLE = 3;
         NOT_WRITTEN = 4;
-        // The outcomes of a limit.
+        // Verdicts of one limit.
         ADMIT = 0;
         REFUSE = 1;
         NEVER = 2;

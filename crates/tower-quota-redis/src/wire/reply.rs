@@ -96,8 +96,7 @@ impl<'a> Reply<'a> {
             let length = self.0.split_off(..2)?;
             let length = u16::from_le_bytes(length.try_into().ok()?);
             let bytes = self.0.split_off(..usize::from(length))?;
-            // Entries are optional, because the script leaves out an entry that is too long. The
-            // refusal is valid without them.
+            // The script leaves out long entries. The refusal is valid without entries.
             if let (Ok(entry), Some(position)) = (Entry::decode(bytes), template.first_of(client)) {
                 entries.push((position, entry));
             }

@@ -60,7 +60,7 @@ impl Context<'_> {
             return keys.iter().for_each(|key| self.add_to(source, key));
         }
         let extractor = self.extractor(rule);
-        // A key is text if a word parses as the key. Combined keys and addresses do not parse.
+        // Only keys of text parse from a word.
         let is_text = matches!(rule, KeyRule::One(_)) && extractor.parse("word").is_some();
         source.push(extractor, is_text);
     }

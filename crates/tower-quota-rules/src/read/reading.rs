@@ -113,7 +113,7 @@ impl<'t> Reading<'t> {
                 Step::Index(index) => tree.elements(node).filter(kept).nth(*index),
                 Step::Field(name) => tree.value(node, name),
             };
-            // Stay at the node for element 0, because a single value may stand for a list.
+            // A single value may stand for a list.
             let Some(child) = child.or((*step == Step::Index(0)).then_some(node)) else {
                 break;
             };

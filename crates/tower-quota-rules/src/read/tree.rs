@@ -184,7 +184,7 @@ impl<'s> Tree<'s> {
         for (map, _) in nodes.filter(|(_, node)| node.kind == Kind::Map) {
             let mut keys = self.entries(map).map(|(key, _)| key);
             let mut first: HashMap<&str, u32> = HashMap::new();
-            // Hash no text for a map with a single field, which most maps are.
+            // Most maps have a single field, and need no hash.
             let Some(key) = keys.next() else { continue };
             for other in keys {
                 if first.is_empty() {

@@ -86,7 +86,7 @@ impl Checks {
             "{}. This is logged once; `RateLimitLayer::without_check(Check::{check:?})` turns it off.",
             text()
         );
-        // A new policy is watched again, and may find a mistake that is already in the log.
+        // A new policy is watched again, so the mistake may be in the log already.
         if found.warnings().any(|(_, known)| known == text) {
             return;
         }

@@ -8,7 +8,7 @@ use crate::key::{Mistake, forwarding_header};
 use crate::policy::Ask;
 use crate::response::Reason;
 
-/// The number of requests after which the watch ends, unless a check needs more of them.
+/// The watched requests, unless a check needs more.
 const WATCHED_REQUESTS: u64 = 1_000;
 
 const MAX_WATCHED_REQUESTS: u64 = 10_000;
@@ -27,7 +27,7 @@ pub(crate) struct Watch {
 #[derive(Default)]
 struct Seen {
     requests: u64,
-    /// The requests that show a mistake, by subject, or `None` if a request showed the opposite.
+    /// The number of suspect requests by subject, or `None` after a correct request.
     suspects: HashMap<Check, HashMap<String, Option<u64>>>,
     unsent_header: Option<String>,
     paths: Vec<String>,
@@ -145,7 +145,7 @@ impl Seen {
         suspects.entry(subject.to_owned()).or_insert(Some(0))
     }
 
-    /// Returns whether the request may be a health check, because few paths were seen so far.
+    /// Returns whether few paths were seen so far, as from health checks.
     fn may_be_health_check(&mut self, header: &str, path: &str) -> bool {
         self.unsent_header = Some(header.to_owned());
         if self.paths.len() <= HEALTH_CHECKS && !self.paths.iter().any(|known| known == path) {

@@ -63,8 +63,7 @@ impl LocalCounters {
 
     pub(crate) fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
         let Ok(decision) = self.store.apply(operation, charges).into_inner();
-        // Set the time after the count. The reverse order would let a recovery in between keep the
-        // count.
+        // Set the time after the count, because a recovery in between would keep the count.
         self.counted_at
             .store(decision.at().as_micros().max(1), Ordering::Release);
         decision

@@ -6,8 +6,7 @@ use super::parts::{IntoExtractors, Parts, joined_scope};
 use super::values::is_conflict;
 use crate::head::RequestHead;
 
-/// The maximum number of keys that one extractor may find in a request. Requests with more keys are
-/// blocked.
+/// The maximum number of keys per extractor. Requests with more keys are blocked.
 #[doc(hidden)]
 pub const MAX_SENT_KEYS: usize = 64;
 

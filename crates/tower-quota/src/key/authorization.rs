@@ -6,7 +6,7 @@ use http::header::AUTHORIZATION;
 use super::header::{SentValue, lines};
 use crate::head::RequestHead;
 
-/// Decodes every base64 variant that your application may accept, so that one value has one key.
+/// Decodes every base64 variant, so that a value has one key whatever your application accepts.
 pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()

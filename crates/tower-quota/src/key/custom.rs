@@ -129,7 +129,7 @@ impl fmt::Debug for ClosureKey {
     }
 }
 
-/// Returns the type of a closure, and a new number if the closure has captures.
+/// Returns the type, with a new number for a closure with captures.
 fn identity_of<F: 'static>(closure: &F) -> (TypeId, u64) {
     static CLOSURES: AtomicU64 = AtomicU64::new(1);
     let number = if size_of_val(closure) == 0 {

@@ -192,8 +192,8 @@ pub fn bearer() -> ValueKey {
 
 /// Counts by the user in `Authorization: Basic`, ignoring the password (RFC 7617).
 ///
-/// Use this key to protect accounts from password guessing. Limit by address too, because other
-/// clients can use up the quota of an account. Unreadable or empty names are missing keys.
+/// Protect accounts from password guessing with this key. Limit by address too, because other
+/// clients can use up the quota. Unreadable or empty names are missing keys.
 #[doc(alias = "login")]
 pub fn basic_user() -> ValueKey {
     ValueKey::new("basic_user", Place::BasicUser)

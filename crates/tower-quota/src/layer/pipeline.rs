@@ -61,7 +61,7 @@ impl<S: Store> Shared<S> {
     ) -> Step<S> {
         let mut mark = Mark::default();
         if !rules.watch.is_open() {
-            // Returning the result of the call avoids a copy of the step, which is large.
+            // Return directly, to avoid a copy of the large step.
             return self.ask_limits(rules, request, &mut mark);
         }
         let step = self.ask_limits(rules, request, &mut mark);
@@ -165,8 +165,7 @@ impl<S: Store> Shared<S> {
         if !decision.is_allowed() {
             return Step::Respond(self.refuse_over_quota(context, request));
         }
-        // The request is refused, but the charges stay, so that limits bound the number of such
-        // requests.
+        // Keep the charges, so that limits bound the number of such refusals.
         if let Some(reason) = context.refusal {
             return Step::Respond(self.refuse_undecided(&context.rules, reason, request));
         }

@@ -198,8 +198,7 @@ fn draw_jitter(context: &RequestContext) -> Duration {
     let decision = context.report.decision.as_ref();
     let limit = decision.and_then(|decision| context.rules.plan.limit(decision.tightest()?.name));
     match limit.is_some_and(Limit::is_hold) {
-        // The end of a hold is not known in advance, so spread the retries. In whole seconds, half
-        // of the clients wait one and the others two.
+        // The end of a hold is unknown, so spread the retries over one and two whole seconds.
         true => jitter.max(random_up_to(2 * SECOND).saturating_sub(SECOND)),
         false => jitter,
     }

@@ -70,8 +70,6 @@ impl<S: Store> Shared<S> {
         match answer {
             Ok(decision) => {
                 record_decision(span, &decision);
-                // Only an answer of the store itself ends an outage. Caches and leases may answer
-                // without it.
                 context.rules.settings.local.store_answered();
                 self.outage.answered(context.rules.settings.local.now());
                 self.decided(decision, context, request)

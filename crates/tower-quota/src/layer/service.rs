@@ -55,7 +55,7 @@ where
 
     #[inline(never)] // If it were inlined, the request would have to be copied.
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        // Each arm builds its future in the place of the result, because futures are large.
+        // Build each future in place, because futures are large.
         match self.shared.begin(&mut request) {
             Step::Forward(admission) => {
                 let finish = admission.forward(&mut request);

@@ -91,8 +91,7 @@ impl Limit {
             charge = charge.shadow();
         }
         if let Over::Delay { step, most } = self.over {
-            // Bound the debt by the longest delay. A larger debt would not delay longer, but would
-            // last after the client has stopped.
+            // A larger debt would not delay longer, but would outlast the client's requests.
             let units = most.as_micros().div_ceil(step.as_micros().max(1));
             let debt = units.saturating_mul(u128::from(quota.grain()));
             let refill = u128::from(quota.refill().max(1));

@@ -16,7 +16,7 @@ pub(super) type Counts = [Count; OutcomeLabel::TEXTS.len()];
 pub(super) struct RouteCounts {
     pub(super) route: Arc<str>,
     pub(super) requests: Counts,
-    /// The counts of the limits, or empty if the route `other` counts them.
+    /// The counts by limit, or empty if the route `other` counts.
     pub(super) limits: Box<[Counts]>,
 }
 

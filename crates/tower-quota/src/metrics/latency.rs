@@ -76,7 +76,7 @@ fn bucket(duration: Duration) -> usize {
     if micros < 2 * STEPS {
         return micros;
     }
-    // The highest bit selects the power of two, and the bits below it select the step.
+    // The highest bit selects the power of two, and the next bits select the step.
     let shift = (micros.ilog2() - STEPS.ilog2()) as usize;
     (shift * STEPS + (micros >> shift)).min(BUCKETS - 1)
 }

@@ -1,5 +1,4 @@
-//! Records what happens to rules. Call these functions if you read rules yourself, without
-//! `LiveRules` of the crate `tower-quota-live`.
+//! Records changes of rules, if you read rules without `LiveRules` of the crate `tower-quota-live`.
 
 use ::metrics::{counter, gauge};
 

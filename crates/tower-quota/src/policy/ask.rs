@@ -143,8 +143,8 @@ impl<'p, 'r> Ask<'p, 'r> {
             let scope = limit.extractor.scope();
             let refusal = match limit.without_key(head) {
                 Some(MissingKey::Skip) if !is_conflict => return,
-                // Conflicting values are not skipped, because a client could evade the limit by a
-                // second value.
+                // Count conflicting values, because a client could evade the limit by a second
+                // value.
                 Some(MissingKey::Skip | MissingKey::ShareOneCounter) => None,
                 Some(MissingKey::Refuse) => Some(Reason::MissingKey(scope)),
                 Some(MissingKey::Unauthenticated) => Some(Reason::Unauthenticated(scope)),

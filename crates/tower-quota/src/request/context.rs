@@ -9,8 +9,7 @@ use crate::policy::{Ask, Fallback};
 use crate::response::{Reason, Report};
 use crate::settle::{Counted, RecordedCharge};
 
-/// The data of a request between the stages. It is boxed once, because it moves from stage to
-/// stage.
+/// The data of a request, boxed once, because stages pass the box on.
 pub(crate) struct RequestContext {
     pub(crate) rules: Arc<Rules>,
     /// The keys of the limits, if the request may be refused or a listener exists.

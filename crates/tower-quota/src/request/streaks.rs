@@ -8,8 +8,8 @@ use tower_quota_core::{Key, Name, Timestamp};
 
 /// The maximum number of counted clients. One more client resets all counts.
 const MAX_CLIENTS: usize = 65_536;
-/// The time between resets of all counts. Without resets, one absent client would cost each
-/// admission a lock.
+/// The time between resets of all counts. Otherwise an absent client would cost each admission a
+/// lock.
 const FORGET: Duration = Duration::from_secs(300);
 
 #[derive(Default)]

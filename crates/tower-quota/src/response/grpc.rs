@@ -166,10 +166,10 @@ fn percent_encoded(text: &str) -> String {
     out
 }
 
-/// The maximum size of the details, which is 4 KiB in base64, half of the usual bound for headers.
+/// The maximum size of the details, 4 KiB in base64, half of the usual bound for headers.
 const MAX_DETAILS_BYTES: usize = 3_072;
 
-/// The maximum number of violations. This many fit into the details with long names.
+/// The maximum number of violations, with room for long names.
 const MAX_VIOLATIONS: usize = 8;
 
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";

@@ -59,7 +59,7 @@ pub(super) fn number_value(number: u64) -> HeaderValue {
 }
 
 pub(super) fn text_value(text: &[u8]) -> Option<HeaderValue> {
-    // The conversion cannot fail, because numbers, base64 and names of limits are valid values.
+    // Numbers, base64 and names of limits always convert.
     if text.is_empty() {
         None
     } else {

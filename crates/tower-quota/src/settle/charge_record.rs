@@ -85,8 +85,7 @@ impl RecordedCharge {
     }
 
     fn charge(&self, units: u64) -> Charge<'_> {
-        // A refund keeps the options of the charge, because a leasing store selects the quota by
-        // the options.
+        // Keep the options of the charge, by which a leasing store selects the quota.
         self.charge.as_charge().cost(units).turn(self.reset_after)
     }
 }

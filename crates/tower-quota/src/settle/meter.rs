@@ -18,8 +18,8 @@ pub(crate) struct Meter {
     bytes: u64,
     most_bytes: Option<u64>,
     messages: Option<GrpcMessages>,
-    /// Whether the body has ended. The flag is atomic, because servers may stop polling once
-    /// `is_end_stream(&self)` is true.
+    /// Whether the body has ended, set in `is_end_stream(&self)` too, after which servers may stop
+    /// polling.
     is_complete: AtomicBool,
     is_over: bool,
 }

@@ -64,8 +64,7 @@ impl<S: Store + Clone> Gate<S> {
                 tokio::time::sleep(pause).await;
             }
             let turn = self.take_turn(key, cost, rest()).await?;
-            // Give up the turn if the key is held back. Turns that requests keep would all be due
-            // at the end of the pushback.
+            // Give up the turn during a pushback. Kept turns would all be due at the end.
             if self.pushbacks.pause(key).is_none() {
                 return Ok(turn);
             }

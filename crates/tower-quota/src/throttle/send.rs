@@ -88,7 +88,7 @@ where
     }
 }
 
-/// Returns pending once if called from `Throttle::call`, to end the poll there.
+/// Ends the first poll, in `Throttle::call`.
 async fn pending_if(mut is_in_call: bool) {
     poll_fn(|_| {
         if mem::take(&mut is_in_call) {

@@ -62,7 +62,7 @@ where
     }
 
     fn call(&mut self, request: R) -> Self::Future {
-        // Keep the clone, which has not been polled ready, and call the ready service.
+        // Call the ready service, and keep the clone.
         let clone = self.inner.clone();
         let ready = mem::replace(&mut self.inner, clone);
         let mut sending = Box::pin(send(Arc::clone(&self.layer), ready, request));

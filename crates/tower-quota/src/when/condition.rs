@@ -32,8 +32,7 @@ pub fn not(condition: impl Condition) -> Box<dyn Condition> {
 
 /// Matches if at least one condition matches.
 ///
-/// An empty list never matches. Later conditions do not run after a match. Box conditions of
-/// different types.
+/// An empty list never matches. The first match ends the check. Box different types.
 #[must_use]
 #[doc(alias = "or")]
 pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Condition> {
@@ -43,8 +42,7 @@ pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Con
 
 /// Matches if all conditions match.
 ///
-/// An empty list always matches. Later conditions do not run after a mismatch. Box conditions of
-/// different types.
+/// An empty list always matches. The first mismatch ends the check. Box different types.
 #[must_use]
 #[doc(alias = "and")]
 #[doc(alias = "all")]

@@ -86,8 +86,7 @@ pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
 fn watch_route(watch: &Watch, pattern: &str, route: Option<&str>, head: &RequestHead<'_>) {
     let Some(route) = route else {
         let original = head.extensions().get::<axum::extract::OriginalUri>();
-        // A client that scans unknown paths is no sign of a mistake, so count only requests with a
-        // route.
+        // Ignore requests without a route, because clients may scan unknown paths.
         if original.is_none() {
             watch.route_missed(pattern, || {
                 String::from(

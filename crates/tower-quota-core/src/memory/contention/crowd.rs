@@ -21,7 +21,7 @@ struct Meeting {
     now: AtomicU64,
     busy: AtomicUsize,
     collisions: Arc<AtomicUsize>,
-    /// Whether a thread has been held up. Only one may be, because two could wait for each other.
+    /// Whether a thread has been held up. Two could wait for each other.
     was_held_up: AtomicBool,
 }
 

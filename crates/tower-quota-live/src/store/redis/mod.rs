@@ -269,8 +269,7 @@ impl RuleStore for RedisRules {
                 let Some((next, more)) = self.page(Some(state.revision), true).await? else {
                     break;
                 };
-                // Let later pages replace earlier ones. If a block changes meanwhile, a later page
-                // contains it again.
+                // If a block changes meanwhile, a later page contains the block again.
                 let mut changed = state.blocks.changed;
                 changed.extend(next.blocks.changed);
                 let blocks = BlockChanges {

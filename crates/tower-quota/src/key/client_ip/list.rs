@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::network::canonical;
 
-/// The length of the right end that is read. Clients choose how long the list is.
+/// The bytes to read from the right, because clients choose the length.
 const MAX_LIST_BYTES: usize = 4_096;
 
 /// Whether quoted strings (RFC 9110, section 5.6.4) hide commas.
@@ -94,7 +94,7 @@ pub(super) fn address(text: &[u8], ipv6: Ipv6) -> Option<IpAddr> {
     Some(canonical(address))
 }
 
-/// Returns whether the text is a port, perhaps obfuscated (RFC 7239, section 6).
+/// Accepts obfuscated ports too (RFC 7239, section 6).
 fn is_port(text: &str) -> bool {
     match text.as_bytes() {
         [b'_', hidden @ ..] => {

@@ -14,7 +14,7 @@ impl FromIterator<IpNet> for Networks {
 
 impl Networks {
     pub(crate) fn contain(&self, address: IpAddr) -> bool {
-        // The search works across both families, because IPv4 sorts before IPv6.
+        // The search covers both families, because IPv4 sorts before IPv6.
         let begun = self
             .0
             .partition_point(|network| network.network() <= address);

@@ -77,8 +77,7 @@ impl Proxies {
         }
     }
 
-    /// Returns whether you trust the proxy at this distance from the server. The peer is at
-    /// distance 0.
+    /// Returns whether you trust this proxy. The peer is at distance 0.
     fn contain(&self, address: Option<IpAddr>, distance: usize) -> bool {
         match &self.0 {
             Trust::Networks(networks) => address.is_some_and(|address| networks.contain(address)),
@@ -104,8 +103,7 @@ impl Behind {
         }
     }
 
-    /// Walks from the peer to the client, and trusts an entry only if a trusted proxy wrote the
-    /// entry.
+    /// Walks to the client, and trusts only entries of trusted proxies.
     fn walk(
         &self,
         peer: Option<IpAddr>,

@@ -148,8 +148,8 @@ impl KeyExtractor for JwtClaim {
         let mut sent = 0;
         self.token.each_key(head, &mut |token| {
             sent += 1;
-            // Verifying is slow, so a request must not ask for much of it. Further tokens are read
-            // without verifying, and can only block their own request.
+            // Verifying is slow, so read further tokens unverified. They can only block their own
+            // request.
             let keys = if sent > MAX_VERIFIED {
                 &[]
             } else {

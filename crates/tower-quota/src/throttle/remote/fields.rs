@@ -12,8 +12,7 @@ const MAX_VALUE_BYTES: usize = 1_024;
 
 const MAX_LINES: usize = 8;
 
-/// The smallest timestamp. Larger numbers would be durations of over 31 years, so they are
-/// timestamps since 2001.
+/// The smallest timestamp, of 2001. As a duration, the number would be 31 years.
 const FIRST_TIMESTAMP: u64 = 1_000_000_000;
 
 const RESOURCE_EXHAUSTED: u64 = 8;
