@@ -1,7 +1,7 @@
 //! Tests the requirements of every store, with a test for each case.
 //!
 //! 1. [`conformance_tests!`](crate::conformance_tests) makes a `#[test]` of each case, for your store.
-//! 2. A case takes its steps on a store of its own, on a [`ManualClock`](crate::ManualClock). The
+//! 2. A case takes its steps on a store of its own, on a [`ManualClock`]. The
 //!    model ([`tower_quota_core::decide`]) takes the same steps, and every field of the two
 //!    decisions must be equal.
 //! 3. A case also asserts its own results, which finds mistakes in the model.
