@@ -42,8 +42,8 @@ pub enum ChangeKind {
 }
 
 impl Document {
-    /// Returns the changes of meaning from this document to another, whatever the format and the
-    /// order of limits. Changed tests are one difference, since they change no decision.
+    /// Returns the changes of meaning from this document to another. The format and the order of
+    /// limits do not matter. Changed tests are one difference, since they change no decision.
     ///
     /// ```
     /// use tower_quota_rules::{Format, Rules};

@@ -1,5 +1,4 @@
-//! The random differential test runs the same traces on your store and on the model, and compares
-//! the decisions.
+//! Runs the same random traces on your store and on the model, and compares the decisions.
 //!
 //! 1. [`Differential`] draws traces of requests. A trace has all operations, refunds of earlier
 //!    decisions, parts of a policy, changed quotas, penalties, pauses that end a microsecond around
@@ -107,8 +106,8 @@ impl Differential {
         self
     }
 
-    /// Draws plain and refundable charges only, mostly of token buckets, for which stores often
-    /// have a fast path.
+    /// Draws plain and refundable charges only, mostly of token buckets. Stores often have a fast
+    /// path for them.
     #[must_use]
     pub const fn plain(mut self) -> Self {
         self.contents.is_plain = true;
