@@ -21,6 +21,8 @@ pub struct Decision {
     at: Timestamp,
     statuses: Statuses,
     refundable: bool,
+    /// A bit for each charge whose stored state had another quota.
+    converted: u32,
     #[expect(clippy::box_collection, reason = "few decisions have entries")]
     entries: Option<Box<Vec<(usize, Entry)>>>,
 }
@@ -57,6 +59,21 @@ impl Decision {
     /// Returns the stored entries of a refusal.
     pub fn entries(&self) -> &[(usize, Entry)] {
         self.entries.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// Marks the positions of charges whose stored states had another quota.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_converted(mut self, positions: impl IntoIterator<Item = usize>) -> Self {
+        for position in positions {
+            self.converted |= 1 << position;
+        }
+        self
+    }
+
+    #[doc(hidden)]
+    pub fn converted(&self) -> impl Iterator<Item = usize> {
+        (0..self.statuses.len()).filter(|position| self.converted >> position & 1 == 1)
     }
 
     // Write the fields in place, because a decision is large.

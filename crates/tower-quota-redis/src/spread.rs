@@ -275,7 +275,13 @@ impl Spread {
             let entries = answer.entries().iter();
             entries.map(|(position, entry)| (part.positions[*position], entry.clone()))
         });
-        Decision::from_statuses(self.operation, at, statuses).with_entries(entries)
+        let converted = self.parts.iter().zip(answers).flat_map(|(part, answer)| {
+            let converted = answer.converted();
+            converted.map(|position| part.positions[position])
+        });
+        Decision::from_statuses(self.operation, at, statuses)
+            .with_entries(entries)
+            .with_converted(converted)
     }
 }
 

@@ -64,7 +64,7 @@ local function scan(template, part, state, position, k, now)
           error('a state for the model')
         elseif sub(state, body + 5, rest - 1) ~= numbers then
           quota, rest = stored_quota(state, body + 4)
-          template.is_converted = true
+          template.converted = (template.converted or 0) + 2 ^ (asked - 1)
         end
         used[asked] = (full - now) * quota.pace
         if quota.pace > 1 then
@@ -190,11 +190,11 @@ local function decide_buckets(template, place)
     end
     return template.reply_to_new
   end
-  template.is_converted = false
+  template.converted = nil
   for p = 1, #parts do
     fits = read(template, parts[p], states[decisions[place + p]] or '', now) and fits
   end
-  if template.is_converted and not fits then
+  if template.converted and not fits then
     error('a refusal that converts a bucket')
   end
   for p = 1, fits and #parts or 0 do
@@ -207,6 +207,8 @@ local function decide_buckets(template, place)
       local part, client = parts[p], decisions[place + p]
       part.new_state, part.new_full = states[client], full_at[client]
     end
+  elseif template.converted then
+    return pack('<BI4', CONVERTED, template.converted) .. reply
   end
   return reply
 end

@@ -87,6 +87,7 @@ local function decide(template, place)
   end
   for _, charge in ipairs(charges) do
     charge.entry, charge.units, charge.verdict, charge.micros = entries[charge.client], charge.cost, ADMIT, 0
+    charge.is_converted = false
     prepare_charge(charge, now)
   end
   local is_refused, has_hold = operation == REFUSED_ALREADY, false
@@ -113,7 +114,7 @@ local function decide(template, place)
     strike(operation, charge, now)
   end
 
-  local reply = { pack(HEADER, DECIDED, now) }
+  local reply, converted = { pack(HEADER, DECIDED, now) }, 0
   for i, charge in ipairs(charges) do
     if charge.is_left_out and (charge.strikes or has(charge.flags, COUNTS_REFUSALS)) then
       -- A counted refusal may have changed the verdict.
@@ -121,6 +122,12 @@ local function decide(template, place)
     end
     local balance, reset = left(charge, now)
     reply[i + 1] = pack('<I7I7BI7I7', balance + BALANCE_OFFSET, reset, charge.verdict, charge.micros, charge.taken)
+    if charge.is_converted then
+      converted = converted + 2 ^ (i - 1)
+    end
+  end
+  if converted > 0 then
+    reply[1] = pack('<BI4', CONVERTED, converted) .. reply[1]
   end
   for _, entry in ipairs(entries) do
     local bytes = is_refused and operation == CHECK and encode(entry, now, true) or ''

@@ -128,14 +128,16 @@ local function left(charge, now)
   return balance, reset
 end
 
--- Returns whether a refused request has to convert a counter. A counter that would be full by the new quota stays.
-local function needs_conversion(counter, now)
+-- Returns whether the stored quota of a counter has other numbers.
+local function has_other_quota(counter, now)
   local slot = slot_for(counter, now)
   local quota = slot and slot.quota or counter
-  if shares_state(quota, counter) and quota.capacity == counter.capacity and quota.pace == counter.pace then
-    return false
-  end
-  return counter:full_at(state_for(counter, now)) > now
+  return not shares_state(quota, counter) or quota.capacity ~= counter.capacity or quota.pace ~= counter.pace
+end
+
+-- Returns whether a refused request has to convert a counter. A counter that would be full by the new quota stays.
+local function needs_conversion(counter, now)
+  return has_other_quota(counter, now) and counter:full_at(state_for(counter, now)) > now
 end
 
 -- Returns whether the same quota or windows still count a charge. A turn in a queue must be the last one.
@@ -153,6 +155,9 @@ end
 local function edit(counter, now, change, ...)
   local entry, state = counter.entry, state_for(counter, now)
   local slot = entry.slot_of[counter.id]
+  if slot and slot.quota ~= counter then
+    counter.is_converted = has_other_quota(counter, now)
+  end
   local taken = change and counter[change](counter, state, now, ...) or 0
   if not slot then
     slot = { id = counter.id }

@@ -21,6 +21,8 @@
 --        decisions, each
 --          u16  template       then for each of its clients: u16  key
 -- Reply  one string, for each decision:
+--          if it converted stored states:
+--            u8   CONVERTED    u32  a bit for each charge but penalties and windows
 --          u8   TAKEN or REFUSED, for a plain decision: u56 its instant, then for each charge: u56 used grains, after
 --                 the decision
 --               DECIDED: u56 its instant, then for each charge but penalties and windows:

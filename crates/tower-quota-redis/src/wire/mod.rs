@@ -41,6 +41,8 @@ shared_constants! {
         DECIDED = 2;
         UNREADABLE = 3;
         NOT_WRITTEN = 4;
+        // Comes before the reply if the decision has converted stored states.
+        CONVERTED = 5;
         // Verdicts of one limit.
         ADMIT = 0;
         REFUSE = 1;

@@ -5,7 +5,8 @@ use tower_quota_core::stored::read_u56;
 use tower_quota_core::{Decision, Entry, Left, LimitStatus, Outcome, Timestamp};
 
 use super::{
-    ADMIT, BALANCE_OFFSET, DECIDED, NEVER, NOT_WRITTEN, REFUSE, REFUSED, TAKEN, UNREADABLE,
+    ADMIT, BALANCE_OFFSET, CONVERTED, DECIDED, NEVER, NOT_WRITTEN, REFUSE, REFUSED, TAKEN,
+    UNREADABLE,
 };
 use crate::template::{ChargeTemplate, Template};
 
@@ -26,6 +27,10 @@ impl<'a> Reply<'a> {
     }
 
     pub(crate) fn next(&mut self, template: &Template) -> Result<Decision, Unreadable> {
+        let mut converted = 0;
+        if let Some((&[CONVERTED, a, b, c, d], rest)) = self.0.split_first_chunk() {
+            (converted, self.0) = (u32::from_le_bytes([a, b, c, d]), rest);
+        }
         let decision = match self.0.split_off_first() {
             Some(&outcome @ (TAKEN | REFUSED)) if template.is_plain => {
                 self.buckets(template, outcome == TAKEN)
@@ -41,7 +46,13 @@ impl<'a> Reply<'a> {
         if decision.is_none() {
             self.0 = &[];
         }
-        decision.ok_or(Unreadable::Reply)
+        let decision = decision.ok_or(Unreadable::Reply)?;
+        if converted == 0 {
+            return Ok(decision);
+        }
+        let charges = template.by_client().enumerate();
+        let charges = charges.filter(|(number, _)| converted >> number & 1 == 1);
+        Ok(decision.with_converted(charges.map(|(_, (position, _))| position)))
     }
 
     fn words(&mut self) -> Option<String> {
@@ -191,6 +202,17 @@ mod tests {
                 Err(Unreadable::Reply),
                 "{shorter} bytes"
             );
+        }
+    }
+
+    #[test]
+    fn conversions_precede_their_decision() {
+        let bytes = [&[CONVERTED, 1, 0, 0, 0], &reply(2, ADMIT)[..]].concat();
+        let decision = Reply::new(&bytes).next(&template()).unwrap();
+        assert!(decision.converted().eq([0]) && decision.is_allowed());
+        for shorter in 0..bytes.len() {
+            let decision = Reply::new(&bytes[..shorter]).next(&template());
+            assert_eq!(decision, Err(Unreadable::Reply), "{shorter} bytes");
         }
     }
 

@@ -7,6 +7,7 @@ mod common;
 
 mod batching;
 mod cluster;
+mod conversions;
 mod decisions;
 mod differential;
 mod refusals;

@@ -1,0 +1,110 @@
+//! A decision names the charges whose stored states had another quota.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use tower_quota_core::{Charge, Decision, Key, Operation, Quota, Store};
+use tower_quota_redis::RedisStore;
+use tower_quota_testkit::{ManualClock, RedisServer};
+
+const MINUTE: Quota = Quota::per_minute(100);
+const HOUR: Quota = Quota::per_hour(1_000);
+/// No two have the same numbers. The grains of the third are refilled seven at a time.
+const QUOTAS: [Quota; 8] = [
+    MINUTE,
+    HOUR,
+    Quota::per_minute(70),
+    MINUTE.fixed_window(),
+    HOUR.fixed_window(),
+    MINUTE.sliding_window(),
+    MINUTE.sliding_log(),
+    Quota::concurrent(10),
+];
+
+fn converted(decision: &Decision) -> Vec<usize> {
+    decision.converted().collect()
+}
+
+async fn store_with(server: &RedisServer, partitions: usize) -> RedisStore {
+    let options = crate::common::options().clock(ManualClock::default());
+    let partitions = NonZeroUsize::new(partitions).unwrap();
+    options
+        .partitions(partitions)
+        .connect(&server.url())
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn conversion_of_each_quota_is_reported() {
+    let server = RedisServer::start();
+    let store = store_with(&server, 1).await;
+    for (one, other) in (0..QUOTAS.len()).flat_map(|one| (0..QUOTAS.len()).map(move |o| (one, o))) {
+        let ann = crate::common::user(&format!("{one} {other}"));
+        let (old, new) = (QUOTAS[one], QUOTAS[other]);
+        let turn = if one == other { vec![] } else { vec![0] };
+        let (old_charge, new_charge) = (
+            Charge::new("limit", &old, &ann),
+            Charge::new("limit", &new, &ann),
+        );
+        let apply = async |operation, charge: Charge<'_>| {
+            converted(&store.apply(operation, &[charge]).await.unwrap())
+        };
+        assert_eq!(apply(Operation::Check, old_charge).await, []);
+        assert_eq!(apply(Operation::Peek, new_charge).await, []);
+        assert_eq!(apply(Operation::Check, new_charge.cost(0)).await, []);
+        // An admission on the fast path, unless the quota is no bucket.
+        assert_eq!(apply(Operation::Check, new_charge).await, turn);
+        assert_eq!(apply(Operation::Check, new_charge).await, []);
+        // The marks of a refundable charge do not make another quota.
+        let refundable = old_charge.refundable();
+        assert_eq!(apply(Operation::Check, refundable).await, turn);
+        assert_eq!(apply(Operation::Check, old_charge.shadow()).await, []);
+        // A refusal converts the state of a limit in use.
+        let refused = new_charge.cost(new.capacity() + 1);
+        assert_eq!(apply(Operation::Check, refused).await, turn);
+        assert_eq!(apply(Operation::Check, refused).await, []);
+        assert_eq!(apply(Operation::Charge, old_charge).await, turn);
+        assert_eq!(apply(Operation::Reset, new_charge).await, []);
+        assert_eq!(apply(Operation::Check, new_charge).await, []);
+    }
+}
+
+#[tokio::test]
+async fn expired_state_is_not_converted() {
+    let (server, clock) = (RedisServer::start(), ManualClock::default());
+    let options = crate::common::options().clock(clock.clone());
+    let store = options.connect(&server.url()).await.unwrap();
+    let ann = crate::common::user("ann");
+    for quota in [&MINUTE, &HOUR, &MINUTE] {
+        let charges = [Charge::new("limit", quota, &ann)];
+        let decision = store.check(&charges).await.unwrap();
+        assert_eq!(converted(&decision), []);
+        clock.advance(Duration::from_secs(60));
+    }
+}
+
+#[tokio::test]
+async fn conversions_have_positions_of_charges() {
+    let server = RedisServer::start();
+    for partitions in [1, 64] {
+        let store = store_with(&server, partitions).await;
+        for is_shadow in [false, true] {
+            let everyone = Key::EVERYONE;
+            let ann = crate::common::user(&format!("{partitions} {is_shadow}"));
+            let check = async |all: &Quota, hour: &Quota| {
+                let minute = Charge::new("minute", &MINUTE, &ann);
+                let charges = [
+                    if is_shadow { minute.shadow() } else { minute },
+                    Charge::new("all", all, &everyone),
+                    Charge::new("hour", hour, &ann),
+                ];
+                converted(&store.check(&charges).await.unwrap())
+            };
+            check(&MINUTE, &MINUTE).await;
+            assert_eq!(check(&HOUR, &HOUR).await, [1, 2]);
+            assert_eq!(check(&HOUR, &HOUR).await, []);
+            assert_eq!(check(&MINUTE, &MINUTE).await, [1, 2]);
+        }
+    }
+}
