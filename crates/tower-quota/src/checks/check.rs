@@ -24,6 +24,11 @@ pub enum Check {
     /// Two layers count the same limit and key in the same store. The layer warns after 20
     /// requests.
     CountedTwice,
+    /// Another process counts the keys of a limit with another quota in the same store.
+    ///
+    /// The layer warns after three conversions of a key to the limit's quota, with a minute to an hour between the first
+    /// and the last. A `RedisStore` reports conversions, at any time.
+    QuotasInTurn,
     /// A request gets 500, because it has more enforced limits than
     /// [`Charge::MOST`](crate::store::Charge::MOST).
     TooManyLimits,
@@ -37,6 +42,7 @@ impl Check {
     pub(super) const fn proof(self) -> u64 {
         match self {
             Self::NoPeerAddress | Self::TooManyLimits | Self::Undecidable | Self::NoRules => 1,
+            Self::QuotasInTurn => 3,
             Self::UntrustedProxy | Self::CountedTwice => 20,
             Self::NoForwardedAddress | Self::UnreachableLimit => 100,
         }

@@ -9,6 +9,7 @@
 mod check;
 mod mark;
 mod report;
+mod turns;
 mod watch;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,6 +2,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tower_quota_core::{Decision, Key, Name};
+
+use super::turns::Turns;
 use super::{Check, Checks, Mark};
 use crate::head::RequestHead;
 use crate::key::{Mistake, forwarding_header};
@@ -31,6 +34,7 @@ struct Seen {
     suspects: HashMap<Check, HashMap<String, Option<u64>>>,
     unsent_header: Option<String>,
     paths: Vec<String>,
+    turns: Turns,
 }
 
 impl Watch {
@@ -117,6 +121,27 @@ impl Watch {
             mark.add(self.store, limit, scope);
         }
         mark
+    }
+
+    /// Counts the stored states that a decision has converted, also after the watch has ended.
+    pub(crate) fn converted(&self, decision: &Decision, keys: &[(Name, Key<'static>)]) {
+        for position in decision.converted() {
+            let status = &decision.statuses()[position];
+            let Some((limit, key)) = keys.iter().find(|(limit, _)| *limit == status.name) else {
+                continue;
+            };
+            let conversions = self.seen().turns.count(*limit, key, decision.at());
+            self.checks.record(Check::QuotasInTurn, conversions, || {
+                format!(
+                    "the limit {:?} of {} units: its quota and another quota keep taking turns on a stored counter. If \
+                     another service has a limit of this name in the same Redis, give each service its own prefix, as in \
+                     `RedisStore::options().prefix(\"orders\")`. If instances of this service have different rules, as \
+                     during a deploy, no change is needed",
+                    limit.as_str(),
+                    status.limit
+                )
+            });
+        }
     }
 
     fn show(&self, check: Check, subject: &str, text: impl FnOnce() -> String) {

@@ -17,3 +17,4 @@ mod page;
 mod spans;
 mod stores;
 mod traced;
+mod turns;

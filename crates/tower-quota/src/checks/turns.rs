@@ -1,0 +1,47 @@
+use core::time::Duration;
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use tower_quota_core::{Key, Name, Timestamp};
+
+use super::Check;
+
+/// Restarting all instances may take turns for some seconds.
+const MIN_SPAN: Duration = Duration::from_secs(60);
+const MAX_SPAN: Duration = Duration::from_secs(3_600);
+const MAX_KEYS: u64 = 256;
+
+/// Counts how often the store converts the counter of a key to the quota of this process.
+///
+/// A second conversion proves that the counter had another quota in between. The keys are a sample, and each key stays
+/// for an hour.
+#[derive(Default)]
+pub(super) struct Turns(HashMap<u64, Conversions>);
+
+#[derive(Clone, Copy)]
+struct Conversions {
+    hash: u64,
+    first: Timestamp,
+    count: u64,
+}
+
+impl Turns {
+    /// Returns the conversions of a key, or 0 if the conversion does not count.
+    pub(super) fn count(&mut self, limit: Name, key: &Key<'_>, at: Timestamp) -> u64 {
+        let counted = (limit, key.scope(), key.as_bytes());
+        let hash = self.0.hasher().hash_one(counted);
+        let (first, count) = (at, 0);
+        let new = Conversions { hash, first, count };
+        let known = self.0.entry(hash % MAX_KEYS).or_insert(new);
+        if at.since(known.first) >= MAX_SPAN {
+            *known = new;
+        }
+        let may_prove = at.since(known.first) >= MIN_SPAN;
+        let is_early = known.count + 1 == Check::QuotasInTurn.proof() && !may_prove;
+        if known.hash != hash || is_early {
+            return 0;
+        }
+        known.count += 1;
+        known.count
+    }
+}

@@ -1,0 +1,172 @@
+//! Services with different quotas that share counters in Redis.
+#![cfg(feature = "redis")]
+
+use std::time::Duration;
+
+use tower_quota::{Check, Limit, Policy, Quota, RateLimitLayer, RedisStore, key};
+use tower_quota_testkit::{ManualClock, RedisServer};
+use tracing::Level;
+use tracing::subscriber::set_default;
+
+use crate::fixture::{Client, app, is_silent, proves};
+use crate::log::Log;
+
+const FIVE: Quota = Quota::per_minute(5);
+const HUNDRED: Quota = Quota::per_minute(100);
+
+/// A server, and the clock of its stores.
+struct Redis {
+    server: RedisServer,
+    clock: ManualClock,
+}
+
+impl Redis {
+    fn start() -> Self {
+        Self {
+            server: RedisServer::start(),
+            clock: ManualClock::default(),
+        }
+    }
+
+    async fn store(&self, prefix: &str) -> RedisStore {
+        RedisStore::options()
+            .deadline(Duration::from_secs(20))
+            .clock(self.clock.clone())
+            .prefix(prefix)
+            .connect(&self.server.url())
+            .await
+            .unwrap()
+    }
+}
+
+fn layer(store: &RedisStore, quota: Quota) -> RateLimitLayer<RedisStore> {
+    let limit = Limit::new("minute", quota).by(key::header("x-api-key"));
+    RateLimitLayer::new(store.clone(), Policy::new().limit(limit))
+}
+
+/// Returns a client of another service, which logs no warning.
+async fn elsewhere(store: &RedisStore) -> Client {
+    let layer = layer(store, HUNDRED).without_check(Check::QuotasInTurn);
+    Client::of(app().layer(layer)).await
+}
+
+async fn request(client: &mut Client, user: &str) {
+    client.get("/", &format!("x-api-key: {user}\r\n")).await;
+}
+
+#[tokio::test]
+async fn quotas_in_turn_are_reported() {
+    let redis = Redis::start();
+    let store = redis.store("quota").await;
+    let limited = || layer(&store, FIVE);
+    proves(Check::QuotasInTurn, 3, limited, async |layer| {
+        let mut client = Client::of(app().layer(layer)).await;
+        let mut elsewhere = elsewhere(&store).await;
+        for _ in 0..3 {
+            request(&mut elsewhere, "ann").await;
+            request(&mut client, "ann").await;
+            redis.clock.advance(Duration::from_secs(30));
+        }
+    })
+    .await;
+}
+
+/// Runs services with these prefixes and quotas for an hour. Returns the warnings.
+async fn services(services: &[(&str, Quota)]) -> Vec<String> {
+    let (redis, log) = (Redis::start(), Log::default());
+    let _guard = set_default(log.clone());
+    let mut clients = Vec::new();
+    for (prefix, quota) in services {
+        let layer = layer(&redis.store(prefix).await, *quota);
+        clients.push(Client::of(app().layer(layer)).await);
+    }
+    for minute in 0..60 {
+        // Twice, because the larger buckets are full again within seconds.
+        for _ in 0..2 {
+            for client in &mut clients {
+                request(client, "ann").await;
+                request(client, &format!("bob {}", minute % 7)).await;
+            }
+        }
+        clients.reverse();
+        redis.clock.advance(Duration::from_secs(60));
+    }
+    let lines = log.lines().into_iter();
+    lines
+        .map(|(level, text)| {
+            assert_eq!(level, Level::WARN);
+            text
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn services_with_one_prefix_are_warned_once() {
+    let mut warnings = services(&[("quota", FIVE), ("quota", HUNDRED)]).await;
+    warnings.sort();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    for (text, units) in warnings.iter().zip([100, 5]) {
+        let limit = format!("the limit \"minute\" of {units} units: ");
+        assert!(text.starts_with(&limit), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn limit_of_three_services_is_named_once() {
+    let three = [FIVE, HUNDRED, Quota::per_minute(50)];
+    let warnings = services(&three.map(|quota| ("quota", quota))).await;
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
+}
+
+#[tokio::test]
+async fn services_with_own_prefixes_are_silent() {
+    let warnings = services(&[("orders", FIVE), ("users", HUNDRED)]).await;
+    assert_eq!(warnings, [""; 0]);
+}
+
+#[tokio::test]
+async fn deploy_of_new_quota_is_silent() {
+    let redis = Redis::start();
+    let store = redis.store("quota").await;
+    let (before, after) = (Quota::per_day(50), Quota::per_day(70));
+    let users: Vec<String> = (0..400).map(|user| user.to_string()).collect();
+    let mut client = Client::of(app().layer(layer(&store, before))).await;
+    for user in &users {
+        request(&mut client, user).await;
+    }
+    is_silent(layer(&store, after), async |layer| {
+        let mut client = Client::of(app().layer(layer)).await;
+        for _ in 0..4 {
+            for user in &users {
+                request(&mut client, user).await;
+                redis.clock.advance(Duration::from_secs(1));
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn turns_within_a_minute_are_silent() {
+    turns_are_silent(59, Duration::from_secs(1)).await;
+}
+
+#[tokio::test]
+async fn change_in_each_hour_is_silent() {
+    turns_are_silent(9, Duration::from_secs(3_600)).await;
+}
+
+async fn turns_are_silent(turns: usize, pause: Duration) {
+    let redis = Redis::start();
+    let store = redis.store("quota").await;
+    is_silent(layer(&store, FIVE), async |layer| {
+        let mut client = Client::of(app().layer(layer)).await;
+        let mut elsewhere = elsewhere(&store).await;
+        for _ in 0..turns {
+            request(&mut elsewhere, "ann").await;
+            request(&mut client, "ann").await;
+            redis.clock.advance(pause);
+        }
+    })
+    .await;
+}
