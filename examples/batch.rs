@@ -1,10 +1,13 @@
-//! Batches: a request that asks for many things gets as many as its quota has left, instead of none.
+//! Grants a part of a batch. If the quota has fewer units left than the client wants, the handler sends as many
+//! messages as the quota allows, instead of refusing the whole batch.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example batch
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
@@ -16,11 +19,11 @@ use std::net::SocketAddr;
 use axum::{Extension, Router, routing::post};
 use tower_quota::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, cost, key};
 
-/// Sends as many messages as were taken from the quota, and says so: the client sends the rest later.
+/// Sends as many messages as the limit granted, and tells the client how many, so that the client sends the rest later.
 async fn send(decision: Option<Extension<Decision>>) -> String {
-    // There is no decision while the store is unavailable and requests go through uncounted. Then this sends none.
-    let taken = decision.and_then(|Extension(decision)| Some(decision.status("messages")?.taken));
-    format!("sent {}\n", taken.unwrap_or(0))
+    // While the store is unavailable, requests pass without a decision. Send no messages then.
+    let granted = decision.and_then(|Extension(decision)| Some(decision.status("messages")?.taken));
+    format!("sent {}\n", granted.unwrap_or(0))
 }
 
 #[tokio::main]
@@ -28,9 +31,9 @@ async fn main() -> io::Result<()> {
     let policy = Policy::new().limit(
         Limit::new("messages", Quota::per_hour(100))
             .by(key::client_ip())
-            // The client chooses the cost. That is no risk: a client gets no more than was charged for it.
+            // The client may choose the cost, because you send no more messages than the limit charged.
             .cost_with(cost::header("x-messages", 1))
-            // A request is refused only if not even one unit is left.
+            // Charge at most the remaining units, and refuse only if no unit is left.
             .at_most(),
     );
 

@@ -1,10 +1,12 @@
-//! A client of another party's API that keeps to its limits: hyper-util's client behind a throttle.
+//! Throttles the client of hyper-util, so that your program respects the limits of a third party's API.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example client_hyper
 //!
-//! Runs for about two seconds and ends. The API is a server in the same process.
+//! The example ends after about two seconds. The API is a server in the same process.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum", "throttle"] }
 //!     axum = "0.8"
@@ -31,7 +33,7 @@ use tower_quota::{
 async fn main() -> Result<(), Box<dyn Error>> {
     let url = start_api().await?;
 
-    // By its documentation each host takes 10 requests a second, 5 at once. A request waits up to 3 seconds.
+    // The documentation of the API allows 10 requests a second, with bursts of 5. A request waits up to 3 seconds.
     let limiter = Limiter::new(
         MemoryStore::new(),
         "requests",
@@ -40,12 +42,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let host = |request: &Request<Body>| request.uri().host().unwrap_or_default().to_owned();
     let throttle = ThrottleLayer::new(limiter, host)
         .max_wait(Duration::from_secs(3))
-        // In fact it takes less, and says so in each response: the throttle obeys that.
+        // The API really allows less, and says so in the headers of every response. The throttle obeys the headers.
         .pushback(remote_headers);
     let client = Client::builder(TokioExecutor::new()).build_http();
     let mut client = throttle.layer(client);
 
-    let start = started();
+    let start = Instant::now();
     for number in 1..=6 {
         let response = client
             .ready()
@@ -59,23 +61,23 @@ async fn main() -> Result<(), Box<dyn Error>> {
         );
     }
 
-    // The same layer, for requests that cannot wait. The two services share counters and what the API said.
-    let mut hasty = throttle.max_wait(Duration::ZERO).layer(client.into_inner());
-    match hasty
+    // For requests that cannot wait, use a clone of the layer. Clones share the counters and the pauses of the API.
+    let mut urgent = throttle.max_wait(Duration::ZERO).layer(client.into_inner());
+    match urgent
         .ready()
         .await?
         .call(Request::get(&url).body(Body::empty())?)
         .await
     {
-        Ok(response) => println!("hasty request: {}", response.status().as_u16()),
-        // A refusal of this process: nothing was sent.
-        Err(ThrottleError::Throttled(refusal)) => println!("hasty request: not sent, {refusal}"),
+        Ok(response) => println!("urgent request: {}", response.status().as_u16()),
+        // The throttle refused the request without sending it.
+        Err(ThrottleError::Throttled(refusal)) => println!("urgent request: not sent, {refusal}"),
         Err(error) => return Err(error.into()),
     }
     Ok(())
 }
 
-/// Starts an API that takes 2 requests at once and 5 a second, and returns its URL.
+/// Starts an API that allows 5 requests a second with bursts of 2, and returns the URL.
 async fn start_api() -> std::io::Result<String> {
     let limits = Policy::new().limit(Limit::new("api", Quota::per_second(5).burst(2)));
     let api = Router::new()
@@ -85,8 +87,4 @@ async fn start_api() -> std::io::Result<String> {
     let url = format!("http://{}/", listener.local_addr()?);
     tokio::spawn(async move { axum::serve(listener, api).await });
     Ok(url)
-}
-
-fn started() -> Instant {
-    Instant::now()
 }

@@ -1,10 +1,12 @@
-//! A throttled reqwest client: its `Client` is a tower service of its own requests, so a layer goes around it.
+//! Throttles a reqwest client. The `Client` of reqwest is a tower service, so you can wrap the client in a layer.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example client_reqwest
 //!
-//! Runs for about a second and ends. The API is a server in the same process.
+//! The example ends after about a second. The API is a server in the same process.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum", "throttle"] }
 //!     axum = "0.8"
@@ -27,7 +29,7 @@ use tower_quota::{Limiter, MemoryStore, Quota, ThrottleLayer, throttle, throttle
 async fn main() -> Result<(), Box<dyn Error>> {
     let url = start_api().await?;
 
-    // Each host takes 10 requests a second. A request waits up to 5 seconds for its turn.
+    // Send at most 10 requests a second to a host. A request waits up to 5 seconds.
     let limiter = Limiter::new(
         MemoryStore::new(),
         "requests",
@@ -36,17 +38,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let host = |request: &reqwest::Request| request.url().host_str().unwrap_or_default().to_owned();
     let throttle = ThrottleLayer::new(limiter, host)
         .max_wait(Duration::from_secs(5))
-        // `remote_headers` reads responses of the crate `http`; reqwest has its own.
+        // `remote_headers` reads responses of the crate `http`, but reqwest has another response type.
         .pushback(|response: &reqwest::Response| {
             throttle::pushback(response.status(), response.headers())
         });
     let mut client = throttle.layer(reqwest::Client::new());
 
-    let start = started();
+    let start = Instant::now();
     for number in 1..=3 {
         let request = reqwest::Request::new(reqwest::Method::GET, url.clone());
         match client.ready().await?.call(request).await {
-            // A refusal of the API: it says "try again in a second", and the next request waits that long.
+            // The API refused with `Retry-After: 1`, so the throttle delays the next request by a second.
             Ok(response) if response.status() == StatusCode::TOO_MANY_REQUESTS => {
                 println!(
                     "request {number}: refused by the API after {} ms",
@@ -60,7 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                     start.elapsed().as_millis()
                 );
             }
-            // A refusal of this process: nothing was sent.
+            // The throttle refused the request without sending it.
             Err(ThrottleError::Throttled(refusal)) => {
                 println!("request {number}: not sent, {refusal}")
             }
@@ -70,7 +72,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Starts an API that refuses its first request for a second, and returns its URL.
+/// Starts an API that refuses the first request, and returns the URL.
 async fn start_api() -> Result<Url, Box<dyn Error>> {
     static REQUESTS: AtomicU32 = AtomicU32::new(0);
     let answer = || async {
@@ -88,8 +90,4 @@ async fn start_api() -> Result<Url, Box<dyn Error>> {
     let url = Url::parse(&format!("http://{}/", listener.local_addr()?))?;
     tokio::spawn(async move { axum::serve(listener, Router::new().route("/", get(answer))).await });
     Ok(url)
-}
-
-fn started() -> Instant {
-    Instant::now()
 }

@@ -1,10 +1,12 @@
-//! A throttled gRPC client: a tonic `Channel` behind a throttle, for each method apart.
+//! Throttles the `Channel` of a tonic client, with a separate counter for every gRPC method.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example client_tonic
 //!
-//! Ends at once. The server is in the same process.
+//! The example ends at once. The server runs in the same process.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum", "throttle", "tonic"] }
 //!     axum = "0.8"
@@ -32,11 +34,11 @@ use tower_quota::{Limit, Limiter, MemoryStore, Policy, Quota, RateLimitLayer, Th
 async fn main() -> Result<(), Box<dyn Error>> {
     let url = start_server().await?;
 
-    // Each method takes 100 calls a second. A call waits for at most a second.
+    // Call a method at most 100 times a second. A call waits at most a second.
     let limiter = Limiter::new(MemoryStore::new(), "calls", Quota::per_second(100));
     let throttle = ThrottleLayer::new(limiter, |call: &Request<Body>| call.uri().path().to_owned())
         .max_wait(Duration::from_secs(1))
-        // The server allows 3 a minute and says so in its metadata.
+        // The server really allows 3 calls a minute, and says so in the metadata. The throttle obeys the metadata.
         .pushback(remote_headers);
     let channel = Endpoint::from_shared(url)?.connect().await?;
     let mut client = HealthClient::new(throttle.layer(channel));
@@ -53,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the refusal of this process that a status was made of; a status of the server has none.
+/// Returns the refusal of the throttle, or `None` if the status came from the server.
 fn throttled(status: &Status) -> Option<&Throttled> {
     let mut error: &dyn Error = status;
     while let Some(source) = error.source() {
@@ -65,7 +67,7 @@ fn throttled(status: &Status) -> Option<&Throttled> {
     None
 }
 
-/// Starts a limited health service and returns its URL.
+/// Starts a limited health service, and returns the URL.
 async fn start_server() -> std::io::Result<String> {
     let limits = Policy::new().limit(Limit::new("calls", Quota::per_minute(3)));
     let (_, health) = tonic_health::server::health_reporter();

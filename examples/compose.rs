@@ -1,11 +1,15 @@
-//! Several limits on one request, decided together: per second, per minute and per hour by API key, per hour by
-//! address, and one for everyone. If any of them refuses, none is charged.
+//! Combines five limits. Every API key has a quota per second, per minute and per hour, every address has a quota per
+//! hour, and all clients share a quota per second.
+//!
+//! The store decides all five limits in one step. If any limit refuses the request, no limit is charged.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example compose
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
@@ -20,20 +24,20 @@ use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer,
 #[tokio::main]
 async fn main() -> io::Result<()> {
     let policy = Policy::new()
-        // By address: made-up keys get no more than five keys of the contract.
+        // A client that invents API keys gets at most the quota of five real ones.
         .limit(Limit::new("address", Quota::per_hour(5_000).burst(600)).by(key::client_ip()))
-        // By API key; a request without one is refused with 400.
+        // Requests without an API key get 400.
         .limit(
             Limit::new("second", Quota::per_second(500).burst(600))
                 .by(key::header("x-api-key"))
                 .when_missing(MissingKey::Refuse),
         )
         .limit(Limit::new("minute", Quota::per_minute(20_000)).by(key::header("x-api-key")))
-        // The hour of the clock, as the contract says.
+        // The contract counts by the hour of the clock, so use a fixed window.
         .limit(
             Limit::new("hour", Quota::per_hour(1_000).fixed_window()).by(key::header("x-api-key")),
         )
-        // No key: all clients together.
+        // A limit without a key counts all clients together.
         .limit(Limit::new("everyone", Quota::per_second(50_000)));
 
     let app = Router::new()

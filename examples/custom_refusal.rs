@@ -1,11 +1,13 @@
-//! Refusals in the service's own words, and header fields that its clients have always read. Whatever the answer, the
-//! layer adds those fields, `Retry-After` and `Cache-Control: no-store`.
+//! Refuses requests with your own error format, and writes the header fields that your clients already read. The layer
+//! adds the fields, `Retry-After` and `Cache-Control: no-store` to every refusal.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example custom_refusal
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
@@ -27,10 +29,10 @@ use tower_quota::{
     response::{HeaderReport, WriteHeaders},
 };
 
-/// Returns the errors of this API, or a page for people with a browser.
-fn error(refused: &Refused<'_>) -> Response {
+/// Returns an error in the format of your API, or a page for browsers.
+fn refuse(refused: &Refused<'_>) -> Response {
     if is_browser(refused.head().headers()) {
-        // Your names of limits are in the message, and no data of the client.
+        // The detail contains the names of your limits, but no data of the client, so the page needs no escaping.
         let page = format!(
             "<!doctype html><title>Slow down</title><p>{}</p>\n",
             refused.detail()
@@ -44,7 +46,7 @@ fn error(refused: &Refused<'_>) -> Response {
         Reason::Blocked => "forbidden",
         _ => "try_again",
     };
-    // Rounded up: a client that comes back sooner is refused again.
+    // Round up, because a client that retries too early is refused again.
     let retry = refused
         .retry_after()
         .map_or(0, |wait| wait.as_micros().div_ceil(1_000));
@@ -52,7 +54,7 @@ fn error(refused: &Refused<'_>) -> Response {
     (refused.status(), body).into_response()
 }
 
-/// Writes a pair of fields per window: `X-RateLimit-Limit-Minute: 3` and `X-RateLimit-Remaining-Minute: 2`.
+/// Writes `X-RateLimit-Limit-Minute` and `X-RateLimit-Remaining-Minute`, and the same fields for the hour.
 struct PerWindow;
 
 static FIELDS: [HeaderName; 4] = [
@@ -95,14 +97,14 @@ async fn main() -> io::Result<()> {
                 .by(key::header("x-api-key"))
                 .when_missing(MissingKey::Refuse),
         )
-        // Made-up keys get a fresh counter each: their address is counted too.
+        // A client could send a new key with every request, so limit the address too.
         .limit(Limit::new("address", Quota::per_hour(600)).by(key::client_ip()));
 
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
-        .on_refused(error)
-        // Styles that write different fields go together.
+        .on_refused(refuse)
+        // You can combine styles that write different fields.
         .headers([HeaderStyle::Draft7, HeaderStyle::custom(PerWindow)])
-        // Clients that were refused together do not come back together.
+        // Add jitter, so that clients refused together do not retry together.
         .retry_jitter(Duration::from_secs(2));
     let app = Router::new()
         .route("/", get(|| async { "hello\n" }))

@@ -1,13 +1,16 @@
-//! A store of your own: counters in redb, an embedded database, that survive a restart of the process.
+//! Implements `Store` over redb, an embedded database. The counters survive a restart of the process.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example custom_store
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free), `COUNTERS` for another file.
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port. Set `COUNTERS`
+//! to choose another file.
 //!
-//! A store over any database that can load, decide and save in one transaction looks like this one. The conformance
-//! suite and the random differential test of `tower-quota-testkit` check it, as they will check yours.
+//! Start from the example if your database can load, decide and save in one transaction. Test your store with the
+//! conformance suite and the differential test of `tower-quota-testkit`, as the tests of the example do.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
@@ -33,12 +36,13 @@ use tower_quota::{
     store::{Charge, Clock, Entry, MonotonicClock, Operation, Timestamp, decide},
 };
 
-/// An entry for each key, by a hash of the key.
+/// The entries of all keys, by the hash of the key.
 const ENTRIES: TableDefinition<'_, u128, &[u8]> = TableDefinition::new("entries");
-/// The seed of the hash. Draw one of your own: clients who know it can search for keys that share a counter.
+/// The seed of the hash. Replace with 16 random bytes, because a client who knows the seed can find keys that share a
+/// counter.
 const SEED: [u8; 16] = *b"custom-store-001";
 
-/// Counters in a file.
+/// A store with counters in a file.
 #[derive(Clone)]
 pub(crate) struct RedbStore {
     database: Arc<Database>,
@@ -46,10 +50,10 @@ pub(crate) struct RedbStore {
 }
 
 impl RedbStore {
-    /// Opens a file, or makes it.
+    /// Opens the file, or creates a new file.
     ///
     /// # Errors
-    /// As redb: the file cannot be opened, or is not its own.
+    /// Returns an error if redb cannot open the file.
     pub(crate) fn open(path: impl AsRef<Path>, clock: impl Clock) -> Result<Self, redb::Error> {
         let store = Self {
             database: Arc::new(Database::create(path)?),
@@ -59,10 +63,10 @@ impl RedbStore {
         Ok(store)
     }
 
-    /// Deletes the entries of which nothing is used any more, and writes everything to the disk.
+    /// Deletes the entries without used units, and writes all entries to the disk.
     ///
     /// # Errors
-    /// As redb: the file cannot be written.
+    /// Returns an error if redb cannot write the file.
     pub(crate) fn flush(&self) -> Result<(), redb::Error> {
         let now = self.clock.now();
         let transaction = self.database.begin_write()?;
@@ -81,7 +85,7 @@ impl RedbStore {
         charges: &[Charge<'_>],
     ) -> Result<Decision, redb::Error> {
         let mut transaction = self.database.begin_write()?;
-        // Without a sync to the disk, which takes milliseconds: `flush` does that for many decisions at once.
+        // Do not sync here, because a sync takes milliseconds. `flush` syncs many decisions at once.
         transaction.set_durability(Durability::None);
         let decision = decide_in(
             &mut transaction.open_table(ENTRIES)?,
@@ -133,7 +137,7 @@ fn decide_in(
 
 fn load(table: &Table<'_, u128, &'static [u8]>, hash: u128) -> Result<Entry, redb::Error> {
     match table.get(hash)? {
-        // A missing entry is a full one.
+        // A missing entry means that no units are used.
         None => Ok(Entry::default()),
         Some(bytes) => {
             Entry::decode(bytes.value()).map_err(|error| redb::Error::Corrupted(error.to_string()))
@@ -149,7 +153,7 @@ impl Store for RedbStore {
         ready(self.decide(operation, charges))
     }
 
-    /// Returns `false`: no other process opens the file, so refusals need not be remembered.
+    /// Returns `false`, because no other process opens the file. The layer then caches no refusals.
     fn is_shared(&self) -> bool {
         false
     }
@@ -160,13 +164,13 @@ async fn main() -> io::Result<()> {
     let path = std::env::var("COUNTERS").unwrap_or_else(|_| "counters.redb".into());
     let store = RedbStore::open(&path, MonotonicClock::new()).map_err(io::Error::other)?;
 
-    // What a crash can lose is what was counted since the last write.
-    let written = store.clone();
+    // A crash loses at most the decisions since the last flush.
+    let flushed = store.clone();
     tokio::spawn(async move {
         let mut ticks = tokio::time::interval(Duration::from_millis(200));
         loop {
             ticks.tick().await;
-            let store = written.clone();
+            let store = flushed.clone();
             if let Ok(Err(error)) = tokio::task::spawn_blocking(move || store.flush()).await {
                 eprintln!("the counters are not on the disk: {error}");
             }

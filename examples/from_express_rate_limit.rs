@@ -1,13 +1,15 @@
-//! An API that was limited by express-rate-limit, moved to tower-quota. The old options stand above the new lines.
+//! Ports an API from express-rate-limit to tower-quota. You see the old options in the comment above the new lines.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example from_express_rate_limit
 //!
-//! What maps to what, and the traps: `docs/guide/from_express_rate_limit.md`.
+//! Read `docs/guide/from_express_rate_limit.md` for a table of all options, and for the differences to watch.
 //!
-//! Counts in memory, or in Redis when `REDIS_URL` is set. Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes
-//! any that is free).
+//! Set `REDIS_URL` to keep the counters in Redis instead of in memory. The service listens on 127.0.0.1:3000. Set
+//! `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum", "redis"] }
 //!     axum = "0.8"
@@ -31,17 +33,17 @@ use tower_quota::{
     RateLimitLayer, RedisStore, key, settle, when,
 };
 
-/// The user that a session belongs to.
+/// The user of a session.
 #[derive(Clone)]
 struct User(String);
 
-/// The name in the body of a login, in one spelling.
+/// The name in the body of a login, in lower case.
 #[derive(Clone)]
 struct LoginName(String);
 
-/// Stands for your session middleware, `req.user`: it runs before the limits, as in Express.
+/// Replace with your session middleware, which sets `req.user` in Express. Run the middleware before the limits.
 async fn authenticate(mut request: Request, next: Next) -> Response {
-    // Only sessions that were opened: made-up ones would get a fresh counter each.
+    // Accept only known sessions. Otherwise a client could send a new session with every request.
     let session = request
         .headers()
         .get("x-session")
@@ -57,7 +59,7 @@ async fn authenticate(mut request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// Stands for `express.json()`: limits read heads, so what they need of a body is read before them.
+/// Reads the name from the body, as `express.json()` does, because limits read only the head of a request.
 async fn read_login_name(request: Request, next: Next) -> Result<Response, StatusCode> {
     let (mut head, body) = request.into_parts();
     let body = to_bytes(body, 4_096)
@@ -72,7 +74,7 @@ async fn read_login_name(request: Request, next: Next) -> Result<Response, Statu
     Ok(next.run(Request::from_parts(head, Body::from(body))).await)
 }
 
-/// Stands for a look at the password's hash: lets `ann` in, whose password is `secret`.
+/// Replace with a check of the password hash. The example accepts `ann` with the password `secret`.
 async fn login(
     State(limits): State<RateLimitHandle<BoxStore>>,
     head: Parts,
@@ -89,7 +91,8 @@ async fn login(
         )
             .into_response();
     };
-    // limiter.resetKey(req.ip + req.body.username): who knows the password may have mistyped it before.
+    // limiter.resetKey(req.ip + req.body.username)
+    // Forget earlier mistakes of a user who knows the password.
     if let Err(error) = limits.reset("login", &head).await {
         eprintln!("the counter of a login stays: {error}");
     }
@@ -125,7 +128,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             )))
             .settle(settle::only_failures()),
         )
-        // What the line above forgets: one address that tries a password on many names.
+        // Stops an address that tries one password on many names, which the limit above does not notice.
         .limit(
             Limit::new("login-address", Quota::per_hour(20).sliding_log())
                 .by(key::client_ip())
@@ -134,7 +137,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         // passOnStoreError: false
         .on_store_failure(OnStoreFailure::Refuse);
 
-    // store: new RedisStore({ prefix: 'rl:', ... }); counts start afresh, under `rl:3:...`.
+    // store: new RedisStore({ prefix: 'rl:', ... })
+    // Two services with one prefix share their counters. The counters of express-rate-limit are not read.
     let store = match std::env::var("REDIS_URL") {
         Ok(url) => BoxStore::new(
             RedisStore::options()
@@ -162,7 +166,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = Router::new()
         .route("/", get(|| async { Json(json!({ "hello": "world" })) }))
         .route("/health", get(|| async { "well\n" }))
-        // Layers that are added later run first: authenticate, then the limits, then the handlers.
+        // The last layer runs first, so a request passes `authenticate`, then the limits, then the handler.
         .layer(limiter(api))
         .layer(from_fn(authenticate))
         .route(

@@ -1,13 +1,15 @@
-//! A service that was limited by tower_governor, moved to tower-quota. The old lines stand above the new ones.
+//! Ports a service from tower_governor to tower-quota. You see the old code in the comment above the new lines.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example from_tower_governor
 //!
-//! What maps to what, and the traps, such as `per_second(2)`, which is another rate there:
-//! `docs/guide/from_tower_governor.md`.
+//! Read `docs/guide/from_tower_governor.md` for a table of all options, and for the differences to watch. For example,
+//! `per_second(2)` of tower_governor means a request every two seconds.
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
@@ -28,7 +30,7 @@ use tower_quota::{
     when,
 };
 
-/// Writes `X-RateLimit-After` on refusals, the seconds to wait, for clients that read it: tower_governor wrote it.
+/// Writes `X-RateLimit-After`, the seconds to wait, for clients that read the field of tower_governor.
 struct After;
 
 static AFTER: [HeaderName; 1] = [HeaderName::from_static("x-ratelimit-after")];
@@ -53,14 +55,14 @@ async fn main() -> io::Result<()> {
             Limit::new("address", Quota::new(1, Duration::from_secs(2)).burst(5))
                 .by(key::client_ip()),
         )
-        // A second governor on `/signup`: .per_second(60).burst_size(2)
+        // .per_second(60).burst_size(2), in a second governor on `/signup`
         .limit(
             Limit::new("signup", Quota::new(1, Duration::from_secs(60)).burst(2))
                 .by(key::client_ip())
                 .when(when::path("/signup")),
         );
-    // Behind a proxy, SmartIpKeyExtractor believed `X-Real-IP` and others of any client. Name your proxies, and the one
-    // header that they write:
+    // Behind a proxy, SmartIpKeyExtractor believes headers such as `X-Real-IP` from any client. Name your proxies and
+    // the header that your proxies write instead:
     //
     //     key::client_ip().behind(Proxies::networks(["10.0.0.0/8"]), Source::XRealIp)
 
@@ -71,7 +73,7 @@ async fn main() -> io::Result<()> {
             HeaderStyle::custom(After),
         ])
         .on_refused(|refused| {
-            // Rounded up as in `Retry-After`; a `Duration` rounded down would send clients back too early.
+            // `retry_after_secs` rounds up like `Retry-After`, so that clients do not retry too early.
             let error =
                 json!({ "error": "slow down", "retry_after_secs": refused.retry_after_secs() });
             (refused.status(), Json(error))
@@ -80,7 +82,7 @@ async fn main() -> io::Result<()> {
     let app = Router::new()
         .route("/", get(|| async { "hello\n" }))
         .route("/signup", post(|| async { "welcome\n" }))
-        // .layer(GovernorLayer::new(config)), and no thread that cleans up.
+        // .layer(GovernorLayer::new(config)). You no longer need a thread that removes old keys.
         .layer(limits);
 
     let address = format!(
@@ -98,7 +100,7 @@ async fn main() -> io::Result<()> {
     println!("try:  for i in $(seq 6); do curl -i http://{address}/; done");
     println!("      for i in $(seq 3); do curl -i -X POST http://{address}/signup; done");
 
-    // As for tower_governor: without the peer's address nothing can be counted by it. Here the answer is then 500.
+    // As with tower_governor, provide the address of the peer. Without the address, requests get 500.
     axum::serve(
         listener,
         app.into_make_service_with_connect_info::<SocketAddr>(),

@@ -1,11 +1,13 @@
-//! GraphQL: a request costs what its query asks for. The query is in the body, so a middleware around the limits reads
-//! and measures it; the cost is what it has left in the request's extensions.
+//! Charges a GraphQL request by the complexity of the query. The query is in the body, and limits read only the head of
+//! a request. A middleware outside the layer measures the query, and passes the cost in the extensions of the request.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example graphql_cost
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
@@ -22,11 +24,11 @@ use axum::response::Response;
 use axum::{Extension, Router, routing::post};
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
-/// The cost of a query, in fields to be resolved; `None` if it cannot be measured.
+/// The cost of a query in resolved fields, or `None` if the middleware cannot measure the query.
 #[derive(Clone, Copy)]
 struct Complexity(Option<u64>);
 
-/// Queries are short: a long one is not worth reading.
+/// In bytes. Longer queries get 413.
 const LONGEST_QUERY: usize = 16 * 1024;
 
 async fn measure(request: Request, next: Next) -> Result<Response, StatusCode> {
@@ -39,10 +41,11 @@ async fn measure(request: Request, next: Next) -> Result<Response, StatusCode> {
     Ok(next.run(Request::from_parts(head, Body::from(query))).await)
 }
 
-/// Stands for what your GraphQL library measures: a unit for each field, times the `first` of every list around it.
+/// Replace with the complexity that your GraphQL library computes. A field costs a unit, multiplied by the `first`
+/// argument of every enclosing list.
 ///
-/// `None` for what it cannot measure, such as variables, strings, fragments and other arguments: a guess is what a
-/// hostile client makes wrong.
+/// Returns `None` for variables, strings, fragments and other arguments. Do not guess, because a hostile client would
+/// make your guess wrong.
 fn complexity(query: &str) -> Option<u64> {
     let is_punctuation = |c: char| !c.is_ascii_alphanumeric() && c != '_';
     let pieces = query.split_inclusive(is_punctuation).flat_map(|piece| {
@@ -78,7 +81,7 @@ fn complexity(query: &str) -> Option<u64> {
     outer.is_empty().then_some(units)
 }
 
-/// Stands for the schema.
+/// Replace with your schema.
 async fn resolve(
     Extension(Complexity(units)): Extension<Complexity>,
 ) -> Result<String, StatusCode> {
@@ -91,8 +94,8 @@ async fn main() -> io::Result<()> {
     let policy = Policy::new().limit(
         Limit::new("fields", Quota::per_hour(1_000))
             .by(key::client_ip())
-            // At least one unit, for the request itself, also where the handler refuses it. More than 1000 can never pass:
-            // such a query gets no time to retry.
+            // Every request costs at least one unit, even if the handler refuses the query. A query that costs more
+            // than 1000 can never pass, so the refusal has no `Retry-After`.
             .cost_with(|head| {
                 head.extensions()
                     .get()
@@ -105,7 +108,7 @@ async fn main() -> io::Result<()> {
     let app = Router::new()
         .route("/", post(resolve))
         .layer(RateLimitLayer::new(MemoryStore::new(), policy))
-        // Layers that are added later stand outside: this one runs first.
+        // The last layer runs first, so the cost is known when the limits run.
         .layer(from_fn(measure));
 
     let address = format!(

@@ -1,11 +1,13 @@
-//! HTTP and gRPC in one process, on one port, by one budget: the layer stands around an axum router that serves both,
-//! and answers each in its own way.
+//! Limits HTTP and gRPC requests on one port by the same quotas. The layer wraps an axum router that serves both, and
+//! refuses requests in the protocol of the client.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example http_and_grpc
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum", "tonic"] }
 //!     axum = { version = "0.8", features = ["http2"] }
@@ -22,26 +24,28 @@ use tower_quota::{Limit, MemoryStore, Policy, Protocol, Quota, RateLimitLayer, k
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    // A header over HTTP is metadata over gRPC: one client, one counter. Clients without a key are counted by address.
+    // A header in HTTP is metadata in gRPC, so a client has the same counter in both. Clients without an API key are
+    // counted by address.
     let client = || key::header("x-api-key").or(key::client_ip());
     let policy = Policy::new()
-        // Keys are not verified here, and made-up ones get a fresh counter each: their address is counted too.
+        // The example does not verify API keys. A client could send a new key every time, so limit the address too.
         .limit(Limit::new("address", Quota::per_minute(60)).by(key::client_ip()))
         .limit(Limit::new("requests", Quota::per_hour(5)).by(client()))
-        // Counted by the path, as the server chooses the method: what a call says of its content type changes nothing.
+        // Chooses calls by path, like the server. A false content type does not escape the limit.
         .limit(
             Limit::new("calls", Quota::per_hour(3))
                 .by(key::all((client(), key::grpc_method())))
                 .when(when::grpc_service("grpc.health.v1.Health")),
         );
-    // With two ports, make a layer for each, over clones of one store: a layer and its clones share all settings.
+    // If you serve HTTP and gRPC on two ports, create two layers over clones of one store. Clones of a layer share all
+    // settings.
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
-        // Calls are refused in gRPC, and requests in HTTP.
+        // Answers calls with a gRPC status, and requests with an HTTP status.
         .protocol(Protocol::Both)
         .grpc_domain("api.example.com");
 
     let (_, health) = tonic_health::server::health_reporter();
-    // Without tonic's fallback, which would answer unknown paths with 200 and a status of gRPC.
+    // Remove the fallback of tonic, which answers unknown paths with HTTP 200 and a gRPC status.
     let calls = Routes::new(health).into_axum_router().reset_fallback();
     let app = Router::new()
         .route("/", get(|| async { "hello\n" }))
@@ -59,14 +63,14 @@ async fn main() -> io::Result<()> {
     println!("listening on http://{address} (HTTP and gRPC)");
     println!("each API key: 5 requests an hour, of which 3 may be calls of one gRPC method");
     println!("try:  curl -i -H 'x-api-key: ann' http://{address}/");
-    // An empty message is a frame of five zeros.
+    // The body of an empty gRPC message is a frame of five zero bytes.
     println!(
         "      printf '\\0\\0\\0\\0\\0' | curl -i --http2-prior-knowledge --data-binary @- -o - \\"
     );
     println!("        -H 'x-api-key: ann' -H 'content-type: application/grpc' \\");
     println!("        http://{address}/grpc.health.v1.Health/Check");
 
-    // `axum` has its feature `http2` for this.
+    // gRPC needs the feature `http2` of axum.
     axum::serve(
         listener,
         app.into_make_service_with_connect_info::<SocketAddr>(),

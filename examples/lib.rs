@@ -1,1 +1,1 @@
-//! The examples are the files next to this one, each complete in itself.
+//! The other files in the folder are the examples. Every example is a complete program.

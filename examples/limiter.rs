@@ -1,10 +1,12 @@
-//! Limits without HTTP: a job that calls another party's API no faster than that party allows.
+//! Limits work without HTTP. A job calls the API of a mail provider no faster than the provider allows.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example limiter
 //!
-//! Runs for less than a second and ends.
+//! The example ends after less than a second.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["redis"] }
 //!     tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
@@ -14,7 +16,7 @@ use std::time::Duration;
 
 use tower_quota::{Limiter, MemoryStore, Quota, limiter::NotReady};
 
-/// Stands for a call over the network.
+/// Replace with your call over the network.
 async fn send_mail(number: u64) -> &'static str {
     if number == 3 {
         "invalid address"
@@ -25,8 +27,8 @@ async fn send_mail(number: u64) -> &'static str {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // The provider's limits: 10 calls a second, of which 4 at once, and 1000 an hour. With a `RedisStore` instead, all
-    // instances of this job share them.
+    // The provider allows 10 calls a second with bursts of 4, and 1000 calls an hour. If several instances of your job
+    // run, use a `RedisStore`, so that all instances share the limits.
     let limiter = Limiter::new(MemoryStore::new(), "second", Quota::per_second(10).burst(4))
         .limit("hour", Quota::per_hour(1_000))
         .scope("mail provider")
@@ -34,24 +36,24 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let account = "account-17";
 
     for number in 1..=8 {
-        // Waits for the turn. Dropped meanwhile, by a timeout or a `select!`, it gives the turn back.
-        let turn = limiter.until_ready(account).await?;
+        // If a timeout or `select!` drops the future, the limiter takes back the slot.
+        let permit = limiter.until_ready(account).await?;
         let result = send_mail(number).await;
         println!(
             "mail {number}: waited {} ms, {result}",
-            turn.wait().as_millis()
+            permit.wait().as_millis()
         );
         if result != "sent" {
-            // The provider does not count failed calls, so this one goes back.
-            limiter.refund(account, turn).await?;
+            // The provider does not count failed calls, so refund the unit.
+            limiter.refund(account, permit).await?;
         }
     }
 
-    // A call that must not wait: it is made now, or not at all.
+    // Use `check` for a call that must not wait.
     if !limiter.check(account).await?.is_allowed() {
         println!("status page: not now");
     }
-    // A batch that would wait for longer than the job has time.
+    // A batch needs 4 units, but the job has no time to wait for them.
     match limiter
         .until_n_ready(account, 4, Duration::from_millis(50))
         .await
@@ -62,8 +64,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         ),
         other => drop(other?),
     }
-    let left = limiter.peek(account).await?;
-    for status in left.statuses() {
+    let decision = limiter.peek(account).await?;
+    for status in decision.statuses() {
         println!(
             "{}: {} of {} left",
             status.name,

@@ -1,12 +1,15 @@
-//! A proxy of a language model: two streams at a time for each tenant, and tokens a day. The proxy reserves an estimate
-//! before the model runs, and settles the tokens of the answer when the stream ends or the client hangs up. An operator
-//! grants tokens back.
+//! Limits a proxy of a language model by tokens per day and by concurrent streams, for every tenant.
+//!
+//! The proxy reserves an estimate before the model runs. When the stream ends or the client disconnects, the proxy
+//! settles the tokens that were used. Operators can grant tokens to a tenant.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example llm_tokens
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
@@ -27,22 +30,22 @@ use tower_quota::{
     Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitHandle, RateLimitLayer, cost, key,
 };
 
-/// The tokens that an answer is estimated to take until it is known.
+/// The estimated tokens of an answer.
 const ESTIMATED_ANSWER: u64 = 500;
 
-/// A rough ratio for English text.
+/// A rough average for English text.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// The longest prompt that is accepted, in tokens.
+/// The longest accepted prompt, in tokens.
 const LONGEST_PROMPT: usize = 2_000;
 
-/// Stands for a model: returns the prompt in capitals, word by word.
+/// Replace with your model. The example returns the prompt in capitals, word by word.
 async fn complete(reservation: Reservation, prompt: String) -> Body {
     let words: Vec<String> = prompt.split_whitespace().map(str::to_uppercase).collect();
-    // The prompt counts, however little of the answer is sent.
+    // Count the prompt even if the client disconnects before the answer.
     let mut used = words.len() as u64;
     reservation.settle("tokens", used);
-    // The stream owns the reservation. It is settled once, by the last value set, when the stream is dropped.
+    // The stream owns the reservation. When the stream is dropped, the layer settles the last value that you set.
     Body::from_stream(tokio_stream::iter(words).map(move |word| {
         used += 1;
         reservation.settle("tokens", used);
@@ -50,7 +53,7 @@ async fn complete(reservation: Reservation, prompt: String) -> Body {
     }))
 }
 
-/// Gives tokens back to a tenant, up to the quota of the day.
+/// Grants tokens to a tenant, up to the daily quota.
 async fn grant(
     State(limits): State<RateLimitHandle<MemoryStore>>,
     Path((tenant, tokens)): Path<(String, u64)>,
@@ -62,7 +65,7 @@ async fn grant(
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    // A client that does not send the length pays for the longest prompt that is accepted, until the handler knows better.
+    // If the client does not send the length of the prompt, reserve the longest accepted prompt.
     let prompt = cost::body_size(BYTES_PER_TOKEN as u64, LONGEST_PROMPT as u64);
 
     let policy = Policy::new()
@@ -70,26 +73,28 @@ async fn main() -> io::Result<()> {
             Limit::new("tokens", Quota::per_day(20_000))
                 .by(key::header("x-api-key"))
                 .when_missing(MissingKey::Refuse)
-                // Taken up front, so that requests at the same time cannot spend the same tokens ...
+                // Charge the estimate before the handler runs, so that concurrent requests cannot spend the same
+                // tokens.
                 .cost_with(move |head| prompt(head).saturating_add(ESTIMATED_ANSWER))
-                // ... and settled by the handler. If the handler failed and set nothing, all units are refunded.
-                // More than the estimate is charged too, into debt if needed. A client in debt waits until it is paid.
+                // The handler settles the tokens that were used. If the handler fails without a value, the layer
+                // refunds the estimate. Tokens beyond the estimate can lead to debt, and a client in debt waits for the
+                // refill.
                 .settle(settle::only_successes()),
         )
-        // A unit is held until the stream ends, and a killed process loses its units after a minute.
+        // A request holds a unit until the stream ends. If the process is killed, the units expire after a minute.
         .limit(Limit::new("streams", Quota::concurrent(2)).by(key::header("x-api-key")))
         .limit(Limit::new("requests", Quota::per_minute(600)).by(key::header("x-api-key")))
-        // Made-up keys get a fresh counter each: their address is counted too.
+        // A client could send a new key with every request, so limit the address too.
         .limit(Limit::new("address", Quota::per_minute(600)).by(key::client_ip()));
 
     let layer = RateLimitLayer::new(MemoryStore::new(), policy);
-    // An address of its own, which only operators reach.
+    // Serve operators on a separate address that clients cannot reach.
     let operators = Router::new()
         .route("/grant/{tenant}/{tokens}", post(grant))
         .with_state(layer.handle());
     let app = Router::new()
         .route("/", post(complete))
-        // The promise of the estimate: no prompt is longer, also where the client does not send the length.
+        // Refuse longer prompts, so that the estimate holds even if the client does not send the length.
         .layer(DefaultBodyLimit::max(LONGEST_PROMPT * BYTES_PER_TOKEN))
         .layer(layer);
 
@@ -104,7 +109,7 @@ async fn main() -> io::Result<()> {
     println!("listening on http://{address}");
     println!("each API key: two streams at a time, 20000 tokens a day in prompts and answers");
     println!("try:  curl -i -H 'x-api-key: ann' -d 'to be or not to be' http://{address}/");
-    println!("      # again: what is left is 12 tokens less, though some 500 were reserved");
+    println!("      # again: 12 tokens fewer remain, although about 500 were reserved");
     println!(
         "      curl -i -H 'x-api-key: ann' -d \"$(seq 1500)\" http://{address}/   # a few of them: 429"
     );

@@ -1,12 +1,14 @@
-//! A login: only wrong passwords count, also when they are tried at the same time. While the store is unavailable, logins
-//! are refused.
+//! Protects a login. Only wrong passwords count, even if an attacker sends many guesses at the same time. While the
+//! store is unavailable, the service refuses logins.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example login
 //!
-//! Counts in memory, or in Redis when `REDIS_URL` is set. Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes
-//! any that is free).
+//! Set `REDIS_URL` to keep the counters in Redis instead of in memory. The service listens on 127.0.0.1:3000. Set
+//! `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum", "redis"] }
 //!     axum = "0.8"
@@ -24,7 +26,7 @@ use tower_quota::{
     RedisStore, key, settle,
 };
 
-/// Stands for a look at the password's hash: lets `ann` in, whose password is `secret`.
+/// Replace with a check of the password hash. The example accepts `ann` with the password `secret`.
 async fn login(headers: HeaderMap) -> Result<&'static str, StatusCode> {
     match headers.get(AUTHORIZATION) {
         Some(sent) if sent == "Basic YW5uOnNlY3JldA==" => Ok("welcome\n"),
@@ -35,40 +37,47 @@ async fn login(headers: HeaderMap) -> Result<&'static str, StatusCode> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let policy = Policy::new()
-        // Guesses of one account's password from one address: at most 5 in any 15 minutes. Counted by address and name
-        // together, so an attacker at another address cannot lock Ann out.
+        // From one address, allow 5 wrong guesses for an account in any 15 minutes. Because the key combines address
+        // and name, an attacker at another address cannot lock Ann out.
         .limit(
             Limit::new(
                 "login-guesses",
                 Quota::new(5, Duration::from_secs(900)).sliding_log(),
             )
             .by(key::all((key::client_ip(), key::basic_user())))
-            // Requests without credentials guess nothing, and `login-name` refuses them.
+            // `login-name` refuses requests without credentials.
             .when_missing(MissingKey::Skip)
             .settle(settle::only_failures()),
         )
-        // One password tried on many accounts.
+        // Stops an address that tries one password on many accounts.
         .limit(
             Limit::new("login-address", Quota::per_hour(20).sliding_log())
                 .by(key::client_ip())
-                // Browsers send no credentials at first: 401, uncounted.
+                // Browsers send no credentials at first. Answer 401 and do not count the request.
                 .when(|head| head.headers().contains_key("authorization"))
                 .settle(settle::only_failures()),
         )
-        // Guesses of one account's password from many addresses. A large quota, because attackers can use it up to lock
-        // Ann out.
+        // Stops many addresses that guess the password of one account. Keep the quota large, because attackers can
+        // exhaust the quota to lock Ann out.
         .limit(
             Limit::new("login-name", Quota::per_hour(100).sliding_log())
                 .by(key::basic_user())
                 .when_missing(MissingKey::Unauthenticated)
                 .settle(settle::only_failures()),
         )
-        // Uncounted guesses would be worse than no logins: 503 until the store is available again.
+        // Unlimited guesses would be worse than no logins, so answer 503 until the store is available again.
         .on_store_failure(OnStoreFailure::Refuse);
 
     let store = match std::env::var("REDIS_URL") {
-        // Lazily: the service starts also while Redis is away.
-        Ok(url) => BoxStore::new(RedisStore::options().connect_lazily().connect(&url).await?),
+        Ok(url) => BoxStore::new(
+            RedisStore::options()
+                // Name your service. Two services with one prefix share their counters.
+                .prefix("login")
+                // Start even if Redis is unavailable.
+                .connect_lazily()
+                .connect(&url)
+                .await?,
+        ),
         Err(_) => BoxStore::new(MemoryStore::new()),
     };
     let limits = RateLimitLayer::new(store, policy)
@@ -85,7 +94,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
     println!(
-        "5 wrong passwords in 15 minutes for each name and address; right ones are not counted"
+        "5 wrong passwords in 15 minutes for each name and address; right passwords do not count"
     );
     println!("try:  curl -i -X POST -u ann:secret http://{address}/login");
     println!(

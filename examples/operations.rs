@@ -1,14 +1,19 @@
-//! A service and its admin port: operators look at clients, reset, grant, block and unblock them, and change the quota
-//! while requests run. On SIGTERM requests that wait are refused at once, those that run end, and then the store closes.
+//! Adds an admin port to a service. Operators look up, reset and block clients, grant units, and change the quota while
+//! requests run.
+//!
+//! On SIGTERM the service refuses waiting requests, finishes running requests, and then closes the store.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example operations
 //!
-//! The admin port answers everyone who can reach it. Here that is this machine; elsewhere authenticate its callers.
+//! The admin port answers every caller. In the example, only programs on the local machine can connect. Authenticate
+//! the callers if you listen on another address.
 //!
-//! Serves on 127.0.0.1:3000, and admins on 127.0.0.1:3001; set `PORT` and `ADMIN_PORT` for others (0 takes any that is
-//! free). Counts in memory, or in Redis when `REDIS_URL` is set.
+//! The service listens on 127.0.0.1:3000, and the admin port is 3001. Set `PORT` and `ADMIN_PORT` to choose other
+//! ports, or to 0 for any free port. Set `REDIS_URL` to keep the counters in Redis instead of in memory.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum", "redis", "top"] }
 //!     axum = "0.8"
@@ -33,12 +38,12 @@ use tower_quota::{
     RateLimitLayer, RedisStore, Store, TopWindow, key, store::BoxStoreError, when,
 };
 
-/// The time that settlements and refunds may take at shutdown. Kubernetes kills after 30 s.
+/// The deadline of settlements and refunds at shutdown. Kubernetes kills the process after 30 s.
 const STORE_DEADLINE: Duration = Duration::from_secs(5);
 
 type Limits = RateLimitHandle<BoxStore>;
 
-/// Returns the policy, given the quota that operators may change.
+/// Returns the policy with a quota that operators can change.
 fn policy(per_minute: u64) -> Option<Policy> {
     let minute = Quota::try_new(per_minute, Duration::from_secs(60)).ok()?;
     let policy = Policy::new()
@@ -47,15 +52,15 @@ fn policy(per_minute: u64) -> Option<Policy> {
                 .by(key::header("x-api-key").or(key::client_ip()))
                 .unless(when::path("/slow")),
         )
-        // Made-up keys get a fresh counter each: their address is counted too.
+        // A client could send a new key with every request, so limit the address too.
         .limit(Limit::new("address", Quota::per_minute(60)).by(key::client_ip()))
-        // One client alone cannot keep the others out of the queue below.
+        // Keeps a single client from filling the queue of `slow`.
         .limit(
             Limit::new("slow-client", Quota::per_minute(1).burst(2))
                 .by(key::client_ip())
                 .when(when::path("/slow")),
         )
-        // Requests wait for their turn: one every 20 seconds, and none for more than a minute.
+        // Admits a request every 20 seconds. Requests wait for at most a minute.
         .limit(
             Limit::new("slow", Quota::per_minute(3).leaky_bucket())
                 .when(when::path("/slow"))
@@ -86,9 +91,9 @@ fn admin(limits: Limits) -> Router {
         .with_state(limits)
 }
 
-/// Refuses requests that a page of another site makes an operator's browser send.
+/// Refuses requests that the page of another site sends from the browser of an operator.
 ///
-/// Across sites these have an `Origin`. After DNS rebinding they have the attacker's name as `Host`.
+/// Requests across sites have an `Origin`. After DNS rebinding, requests have the attacker's name as `Host`.
 async fn refuse_browsers(request: Request, next: Next) -> Result<Response, StatusCode> {
     let headers = request.headers();
     let host = headers
@@ -102,7 +107,7 @@ async fn refuse_browsers(request: Request, next: Next) -> Result<Response, Statu
     Ok(next.run(request).await)
 }
 
-/// Returns what a request of one unit would get now, and the units left.
+/// Returns the remaining units, and whether the limit would admit a request now.
 async fn peek(
     State(limits): State<Limits>,
     Path((limit, client)): Path<(String, String)>,
@@ -147,7 +152,7 @@ async fn unblock(
     })
 }
 
-/// Returns the clients that were refused most in the last minute. API keys are secrets: only a prefix is shown.
+/// Returns the most refused clients of the last minute. Shows only a prefix of API keys, because API keys are secrets.
 async fn refused(State(limits): State<Limits>) -> Json<Value> {
     let shown = |text: String| {
         if text.parse::<std::net::IpAddr>().is_ok() {
@@ -171,7 +176,7 @@ async fn refused(State(limits): State<Limits>) -> Json<Value> {
     )
 }
 
-/// Replaces the policy. Requests under way keep the old one, and counters stay.
+/// Replaces the policy. Running requests keep the old policy, and the counters stay.
 async fn replace(
     State(limits): State<Limits>,
     Path(per_minute): Path<u64>,
@@ -197,7 +202,7 @@ fn status_of(status: &LimitStatus) -> Value {
     })
 }
 
-/// The error of an operator's request.
+/// The error of an admin request.
 struct Failed(HandleError<BoxStoreError>);
 
 impl From<HandleError<BoxStoreError>> for Failed {
@@ -220,7 +225,15 @@ impl IntoResponse for Failed {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let store = match std::env::var("REDIS_URL") {
-        Ok(url) => BoxStore::new(RedisStore::options().connect_lazily().connect(&url).await?),
+        Ok(url) => BoxStore::new(
+            RedisStore::options()
+                // Name your service. Two services with one prefix share their counters.
+                .prefix("operations")
+                // Start even if Redis is unavailable.
+                .connect_lazily()
+                .connect(&url)
+                .await?,
+        ),
         Err(_) => BoxStore::new(MemoryStore::new()),
     };
     let layer = RateLimitLayer::new(store.clone(), policy(3).ok_or("no such quota")?);
@@ -260,11 +273,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     )
     .with_graceful_shutdown(async move {
         terminated().await;
-        // Otherwise the service would wait for all queued requests.
+        // Refuse the queued requests, because the shutdown would wait for them.
         limits.close_queue();
     })
     .await?;
-    // Every request has ended: their refunds are under way.
+    // Every request has ended. Wait until the store has sent the refunds.
     let is_done = store.close(STORE_DEADLINE).await;
     println!(
         "stopped, {}",
@@ -292,7 +305,7 @@ async fn listen(
     Ok((listener, address))
 }
 
-/// Waits for SIGTERM, by which Kubernetes and systemd stop a service, or for ctrl-c.
+/// Waits for ctrl-c, or for SIGTERM, which Kubernetes and systemd send to stop a service.
 async fn terminated() {
     #[cfg(unix)]
     {

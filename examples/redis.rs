@@ -1,10 +1,13 @@
-//! The same limits for every instance: counters in Redis. Start it twice, on two ports, and the two share one budget.
+//! Shares limits between all instances of a service, with counters in Redis. Start the example twice, on two ports, and
+//! both instances use up the same quotas.
+//!
+//! Run the example:
 //!
 //!     REDIS_URL=redis://127.0.0.1:6379 cargo run --release -p tower-quota-examples --example redis
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum", "redis"] }
 //!     axum = "0.8"
@@ -19,12 +22,13 @@ use tower_quota::{Limit, Policy, Quota, RateLimitLayer, RedisStore, key};
 
 #[tokio::main]
 async fn main() -> std::io::Result<ExitCode> {
-    // Outages and mistakes are logged, and silent without a subscriber.
+    // The layer and the store log outages and mistakes. You see them only with a subscriber.
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .init();
     let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://127.0.0.1:6379".into());
-    let store = match RedisStore::connect(&url).await {
+    // Give the store a prefix named for your service. Two services with one prefix share their counters.
+    let store = match RedisStore::options().prefix("orders").connect(&url).await {
         Ok(store) => store,
         Err(error) => {
             eprintln!("{error}");
@@ -34,19 +38,16 @@ async fn main() -> std::io::Result<ExitCode> {
     };
 
     let policy = Policy::new()
-        // Made-up keys get a fresh counter each: their address is counted too.
+        // A client could send a new key with every request, so limit the address too.
         .limit(Limit::new("address", Quota::per_day(50_000).burst(600)).by(key::client_ip()))
-        .limit(
-            Limit::new("second", Quota::per_second(5_000))
-                // Requests without the header get 400.
-                .by(key::header("x-api-key")),
-        )
+        // Requests without the header get 400.
+        .limit(Limit::new("second", Quota::per_second(5_000)).by(key::header("x-api-key")))
         .limit(Limit::new("minute", Quota::per_minute(60_000)).by(key::header("x-api-key")))
         .limit(
             Limit::new("day", Quota::per_day(10_000).fixed_window()).by(key::header("x-api-key")),
         );
 
-    // One round trip to Redis decides all four.
+    // One round trip to Redis decides all four limits.
     let app = Router::new()
         .route("/", get(|| async { "hello\n" }))
         .layer(RateLimitLayer::new(store, policy));

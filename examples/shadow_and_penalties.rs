@@ -1,11 +1,13 @@
-//! A dry run and penalties: a shadow limit counts and reports what it would refuse, and repeat offenders are blocked for
-//! longer each time.
+//! Tries a new limit as a shadow, which reports the requests that the limit would refuse, but admits them. Penalties
+//! block clients that ignore refusals, for longer every time.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example shadow_and_penalties
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
@@ -18,7 +20,7 @@ use std::time::Duration;
 use axum::{Router, routing::get};
 use tower_quota::{Decided, Limit, MemoryStore, Penalty, Policy, Quota, RateLimitLayer, key};
 
-/// Stands for metrics: a counter by these labels.
+/// Replace with a counter of your metrics library.
 fn count(decided: &Decided<'_>) {
     let shadows = decided
         .decision
@@ -37,15 +39,15 @@ async fn main() -> io::Result<()> {
         .limit(
             Limit::new("minute", Quota::per_minute(3))
                 .by(key::client_ip())
-                // Two refusals are free. Each further one blocks for one more minute, up to 15 minutes. Each minute
-                // without a refusal removes one strike.
+                // Two refusals are free. Every further refusal blocks the client for one more minute, up to 15 minutes.
+                // A minute without a refusal removes one strike.
                 .penalty(
                     Penalty::after(2)
                         .step(Duration::from_secs(60))
                         .most(Duration::from_secs(900)),
                 ),
         )
-        // A shadow: reports which clients it would refuse, and refuses none.
+        // Make the proposed quota a shadow, and watch the reports before you enforce the limit.
         .limit(
             Limit::new("proposed", Quota::per_minute(2))
                 .by(key::client_ip())
@@ -54,7 +56,7 @@ async fn main() -> io::Result<()> {
 
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
         .on_decision(count)
-        // For the clients of a test environment: `X-RateLimit-Shadow` names the shadows that would have refused.
+        // Show clients of a test environment the shadows that would have refused, in `X-RateLimit-Shadow`.
         .shadow_header();
     let app = Router::new()
         .route("/", get(|| async { "hello\n" }))

@@ -1,10 +1,13 @@
-//! Several processes that share one budget for another party's API: counters in Redis. Start it more than once.
+//! Shares one budget for a third party's API between several processes, with counters in Redis. Start the example more
+//! than once.
+//!
+//! Run the example:
 //!
 //!     REDIS_URL=redis://127.0.0.1:6379 cargo run --release -p tower-quota-examples --example shared_budget
 //!
-//! Sends what it may and ends.
+//! The example sends as many messages as the budget allows, and ends.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["redis", "throttle"] }
 //!     tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
@@ -23,7 +26,7 @@ struct Message {
     number: u32,
 }
 
-/// Stands for a call over the network.
+/// Replace with your call over the network.
 async fn send(message: Message) -> Result<u32, std::io::Error> {
     Ok(message.number)
 }
@@ -31,7 +34,8 @@ async fn send(message: Message) -> Result<u32, std::io::Error> {
 #[tokio::main]
 async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://127.0.0.1:6379".into());
-    let store = match RedisStore::connect(&url).await {
+    // Give the store a prefix named for your service. Two services with one prefix share their counters.
+    let store = match RedisStore::options().prefix("messages").connect(&url).await {
         Ok(store) => store,
         Err(error) => {
             eprintln!("{error}");
@@ -40,12 +44,12 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         }
     };
 
-    // The account may send 12 messages an hour, from however many processes.
+    // The account may send 12 messages an hour, however many processes you start.
     let limiter = Limiter::new(store, "messages", Quota::per_hour(12));
     let throttle = ThrottleLayer::new(limiter, |message: &Message| message.account.to_owned())
-        // An hour's messages are not waited for here.
+        // Do not wait, because the next unit may be minutes away.
         .max_wait(Duration::ZERO)
-        // More messages than allowed cost money: without Redis none is sent.
+        // The third party charges for extra messages, so send no message while Redis is unavailable.
         .on_store_failure(StoreFailure::Fail);
     let mut service = throttle.layer(service_fn(send));
 

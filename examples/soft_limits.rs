@@ -1,11 +1,13 @@
-//! Limits that do not refuse: a login that asks for a challenge after three attempts and slows down further ones, and a
-//! search that answers from a cache when a client asks too often.
+//! Uses limits that do not refuse. After three attempts a login demands a challenge, and after five the layer delays
+//! further attempts. A search answers from a cache if a client searches too often.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example soft_limits
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
@@ -23,7 +25,7 @@ use tower_quota::{Flagged, Limit, MemoryStore, Over, Policy, Quota, RateLimitLay
 const QUARTER: Duration = Duration::from_secs(900);
 
 async fn login(flagged: Flagged, headers: HeaderMap) -> (StatusCode, &'static str) {
-    // In an application: a CAPTCHA or a proof of work that the server verifies.
+    // Replace with a CAPTCHA or a proof of work that your server verifies.
     let is_solved = headers
         .get("x-challenge")
         .is_some_and(|answer| answer == "solved");
@@ -51,7 +53,7 @@ async fn main() -> io::Result<()> {
                 .when(on_login())
                 .over(Over::Flag),
         )
-        // From the sixth attempt on, each waits a quarter of a second longer.
+        // From the sixth attempt on, every attempt waits a quarter of a second longer than the previous attempt.
         .limit(
             Limit::new("tarpit", Quota::new(5, QUARTER).sliding_log())
                 .by(key::client_ip())
@@ -67,10 +69,10 @@ async fn main() -> io::Result<()> {
                 .when(when::path("/search"))
                 .over(Over::Flag),
         )
-        // Soft limits need a hard one behind them.
+        // Always combine soft limits with a hard limit.
         .limit(Limit::new("address", Quota::per_minute(100).fixed_window()).by(key::client_ip()));
 
-    // A client that goes on after 20 refusals loses its connection.
+    // Close the connection of a client that continues after 20 refusals.
     let layer = RateLimitLayer::new(MemoryStore::new(), policy).close_after(20);
     let app = Router::new()
         .route("/login", post(login))

@@ -1,11 +1,15 @@
-//! Tiers: a look-up says whose an API key is, and each account has the quota of its tier. Health checks are never
-//! limited, and what only scanners ask for is blocked.
+//! Gives accounts the quota of their tier, such as free, pro or enterprise. The layer looks up the account of the API
+//! key before the handler runs.
+//!
+//! The example also skips health checks, and blocks paths that only scanners request.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example tiers
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
@@ -19,7 +23,7 @@ use axum::http::HeaderMap;
 use axum::{Extension, Router, routing::get};
 use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, key, when};
 
-/// The account that an API key belongs to.
+/// The account of an API key.
 #[derive(Clone)]
 struct Account {
     name: &'static str,
@@ -35,7 +39,7 @@ enum Tier {
 }
 
 impl Tier {
-    /// Returns the tier's quota; `None` stands for the limit's own.
+    /// Returns the quota of the tier, or `None` for the default quota of the limit.
     fn quota(self) -> Option<Quota> {
         match self {
             Self::Free => None,
@@ -47,7 +51,7 @@ impl Tier {
     }
 }
 
-/// Stands for a database with a cache in front of it, which also remembers unknown keys.
+/// Replace with your database behind a cache. Let the cache remember unknown keys too.
 async fn account_of(api_key: String) -> Option<Account> {
     match api_key.as_str() {
         "key-of-fay" => Some(Account {
@@ -58,7 +62,7 @@ async fn account_of(api_key: String) -> Option<Account> {
             name: "pat",
             tier: Tier::Pro,
         }),
-        // Two keys of one account count together.
+        // The two keys of the account share one counter.
         "key-1-of-acme" | "key-2-of-acme" => Some(Account {
             name: "acme",
             tier: Tier::Enterprise(20_000),
@@ -98,7 +102,7 @@ async fn main() -> io::Result<()> {
                 .quota_with(|head| head.extensions().get::<Account>()?.tier.quota())
                 .when_missing(MissingKey::Skip),
         )
-        // Requests without an account, also those with a made-up key: by address.
+        // Limits requests without an account by address, including requests with an unknown key.
         .limit(
             Limit::new("strangers", Quota::per_minute(2))
                 .by(key::client_ip())
@@ -113,7 +117,7 @@ async fn main() -> io::Result<()> {
         .route("/", get(hello))
         .route("/healthz", get(|| async { "well\n" }))
         .layer(RateLimitLayer::new(MemoryStore::new(), policy))
-        // Runs first: a flood of made-up keys is refused before it is looked up.
+        // The last layer runs first, and refuses a flood of unknown keys before your database sees the keys.
         .layer(RateLimitLayer::new(MemoryStore::new(), flood).headers([]));
 
     let address = format!(
@@ -126,7 +130,7 @@ async fn main() -> io::Result<()> {
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
     println!(
-        "a minute: 2 for strangers, 3 for free accounts, 600 for pro, what was negotiated for enterprises"
+        "a minute: 2 for strangers, 3 for free accounts, 600 for pro, a negotiated quota for enterprises"
     );
     println!("try:  curl -i http://{address}/                                   # by address");
     println!(

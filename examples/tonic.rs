@@ -1,10 +1,13 @@
-//! A limited gRPC server and its client, in one process: the standard health service behind a limit of 3 calls.
+//! Limits a gRPC server, and shows how a client reads the limits. The server offers the standard health service, and
+//! allows 3 calls a minute.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example tonic
 //!
-//! Serves on 127.0.0.1:50051; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:50051. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["tonic"] }
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal"] }
@@ -64,8 +67,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    println!("the server goes on; stop it with ctrl-c");
-    // An empty message is a frame of five zeros.
+    println!("the server keeps running; stop it with ctrl-c");
+    // The body of an empty gRPC message is a frame of five zero bytes.
     println!(
         "try:  printf '\\0\\0\\0\\0\\0' | curl -i --http2-prior-knowledge --data-binary @- -o - \\"
     );
@@ -76,9 +79,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the fields in which the limiter reports the client's status and the wait.
+/// Returns the metadata with the remaining quota and the wait.
 fn limit_status(metadata: &tonic::metadata::MetadataMap) -> String {
-    let said = |name| {
+    let field = |name| {
         metadata
             .get(name)
             .and_then(|value| value.to_str().ok())
@@ -87,7 +90,7 @@ fn limit_status(metadata: &tonic::metadata::MetadataMap) -> String {
     };
     format!(
         "ratelimit: {}, retry-after: {}",
-        said("ratelimit"),
-        said("retry-after")
+        field("ratelimit"),
+        field("retry-after")
     )
 }

@@ -1,12 +1,15 @@
-//! A gRPC server whose refusals are its own: a call without an API key is `UNAUTHENTICATED`, a refused one says so in the
-//! service's words, and a stream ends where its quota ends. The service is written here, on the generated code of the
-//! standard health service.
+//! Customizes the refusals of a gRPC server. A call without an API key gets `UNAUTHENTICATED`, a refused call gets your
+//! own message, and a stream ends when the quota is exhausted.
+//!
+//! The service implements the generated trait of the standard health service, so the example needs no code generation.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example tonic_custom
 //!
-//! Serves on 127.0.0.1:50051; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:50051. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["tonic"] }
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal"] }
@@ -28,10 +31,10 @@ use tower_quota::{
     response::GrpcStatus, settle, when,
 };
 
-/// An empty message takes five bytes on the wire; with a status of `SERVING` it takes two more.
+/// The size of a message on the wire, with five bytes for the frame and two for the status `SERVING`.
 const MESSAGE_BYTES: u64 = 7;
 
-/// Sends as many messages as it is asked for, in the place of a service's name.
+/// Sends as many messages as the client requests in the field `service`.
 struct Feed;
 
 #[tonic::async_trait]
@@ -66,12 +69,12 @@ impl Health for Feed {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let policy = Policy::new()
-        // The service verifies no key, and made-up ones get a fresh counter each: their address is counted too.
+        // The example does not verify API keys. A client could send a new key every time, so limit the address too.
         .limit(Limit::new("address", Quota::per_minute(60)).by(key::client_ip()))
         .limit(
             Limit::new("calls", Quota::per_minute(3))
                 .by(key::metadata("x-api-key"))
-                // By default calls without a key get `INVALID_ARGUMENT`.
+                // Without the next line, calls without a key get `INVALID_ARGUMENT`.
                 .when_missing(MissingKey::Unauthenticated)
                 .when(when::grpc_method("grpc.health.v1.Health/Check")),
         )
@@ -80,12 +83,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 .by(key::metadata("x-api-key"))
                 .when_missing(MissingKey::Unauthenticated)
                 .when(when::grpc_method("grpc.health.v1.Health/Watch"))
-                // Without `cut_when_spent` a stream goes on to its end, and what the quota did not have becomes a debt.
+                // Without `cut_when_spent`, the stream continues to the end, and the client owes the missing units.
                 .settle(settle::body_bytes(MESSAGE_BYTES).cut_when_spent()),
         );
 
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
-        // The domain of `ErrorInfo`, for programs.
+        // Sets the domain of `ErrorInfo`, which client programs read.
         .grpc_domain("feed.example.com")
         .on_refused_grpc(|refused| match refused.reason() {
             Reason::Unauthenticated(_) => {
@@ -93,7 +96,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             }
             Reason::OverQuota(_) => {
                 let seconds = refused.retry_after_secs().unwrap_or_default();
-                // Its details stay: when to retry, and which limits refused.
+                // The layer adds the details, such as `RetryInfo`.
                 GrpcStatus::new(
                     Code::ResourceExhausted.into(),
                     format!("your plan has more calls in {seconds} s"),
@@ -120,7 +123,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .serve_with_incoming(TcpListenerStream::new(listener)),
     );
 
-    // A client, to see what it does.
+    // Call the server, to show the effect of the limits.
     let mut client = HealthClient::new(
         Endpoint::from_shared(format!("http://{address}"))?
             .connect()
@@ -139,12 +142,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let (received, end) = watch(&mut client, wanted).await;
         println!("ann: asked for {wanted} messages, got {received}, {end:?}");
     }
-    println!("the server goes on; stop it with ctrl-c");
+    println!("the server keeps running; stop it with ctrl-c");
     tokio::signal::ctrl_c().await?;
     Ok(())
 }
 
-/// Returns how many messages came, and with which code the call ended.
+/// Returns the number of received messages, and the code of the call.
 async fn watch(client: &mut HealthClient<Channel>, wanted: &str) -> (u32, Code) {
     let mut stream = match client.watch(with_key(wanted)).await {
         Ok(stream) => stream.into_inner(),

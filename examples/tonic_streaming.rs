@@ -1,11 +1,15 @@
-//! A streaming gRPC call: an estimate is charged when it begins, and settled by the messages that were sent when it
-//! ends or the client hangs up. The service is written here, on the generated code of the standard health service.
+//! Charges a streaming gRPC call by messages. The layer charges an estimate when the call begins, and settles the
+//! number of sent messages when the stream ends or the client disconnects.
+//!
+//! The service implements the generated trait of the standard health service, so the example needs no code generation.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example tonic_streaming
 //!
-//! Serves on 127.0.0.1:50051; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:50051. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["tonic"] }
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal", "sync"] }
@@ -25,10 +29,10 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tower_quota::settle::{self, Reservation};
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
 
-/// The most messages of one call. A stream is settled when it ends: one without an end would never be charged.
+/// The most messages of a call. The layer settles a stream at the end, and would never charge an endless stream.
 const MOST_MESSAGES: u64 = 100;
 
-/// Sends as many messages as it is asked for, in the place of a service's name.
+/// Sends as many messages as the client requests in the field `service`.
 struct Feed;
 
 #[tonic::async_trait]
@@ -54,7 +58,7 @@ impl Health for Feed {
         if wanted > MOST_MESSAGES {
             return Err(Status::invalid_argument("at most 100 messages a call"));
         }
-        // There is none while the store is unavailable and calls go through uncounted: an empty one takes its place.
+        // While the store is unavailable, calls pass without a reservation. Use an empty reservation then.
         let reservation = request
             .extensions()
             .get::<Reservation>()
@@ -64,7 +68,7 @@ impl Health for Feed {
         tokio::spawn(async move {
             let mut sent = 0;
             reservation.settle("messages", sent);
-            // Sending fails when the client has hung up.
+            // Sending fails after the client has disconnected.
             while sent < wanted
                 && sender
                     .send(Ok(HealthCheckResponse::default()))
@@ -74,7 +78,7 @@ impl Health for Feed {
                 sent += 1;
                 reservation.settle("messages", sent);
             }
-            // The last clone: its last value is settled now, before the client sees the end of the stream.
+            // Dropping the last clone settles the call before the client sees the end of the stream.
             drop(reservation);
             drop(sender);
         });
@@ -88,7 +92,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Limit::new("messages", Quota::per_hour(20))
             .by(key::client_ip())
             .when(when::path("/grpc.health.v1.Health/Watch"))
-            // The number of messages is not known yet. If a call sends more, they are charged too, into debt.
+            // Charge an estimate of 5 messages. Further messages are charged at the end, and can lead to debt.
             .cost(5)
             .settle(settle::by_handler()),
     );
@@ -109,7 +113,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .serve_with_incoming(TcpListenerStream::new(listener)),
     );
 
-    // A client, to see what it does.
+    // Call the server, to show the effect of the limit.
     let channel = Endpoint::from_shared(format!("http://{address}"))?
         .connect()
         .await?;
@@ -122,12 +126,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .await
         {
             Ok(stream) => {
-                let left = left(stream.metadata());
+                let remaining = remaining(stream.metadata());
                 let (mut stream, mut received) = (stream.into_inner(), 0);
                 while stream.message().await?.is_some() {
                     received += 1;
                 }
-                println!("begun with {left} left besides an estimate of 5, got {received}");
+                println!(
+                    "{remaining} messages remaining after an estimate of 5, received {received}"
+                );
             }
             Err(status) => {
                 println!(
@@ -138,13 +144,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    println!("the server goes on; stop it with ctrl-c");
+    println!("the server keeps running; stop it with ctrl-c");
     tokio::signal::ctrl_c().await?;
     Ok(())
 }
 
-/// Returns the units left: the number after `r=` in `"messages";r=15;t=900`.
-fn left(metadata: &tonic::metadata::MetadataMap) -> String {
+/// Returns the remaining units, which are the number after `r=` in `"messages";r=15;t=900`.
+fn remaining(metadata: &tonic::metadata::MetadataMap) -> String {
     let field = metadata_field(metadata, "ratelimit");
     field
         .split(';')

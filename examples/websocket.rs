@@ -1,10 +1,13 @@
-//! Websockets: a layer holds two connections for each user, and a `Limiter` counts the messages of all of them.
+//! Limits websockets. The layer allows two concurrent connections for every user, and a `Limiter` counts the messages
+//! of all connections of the user.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example websocket
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = { version = "0.8", features = ["ws"] }
@@ -22,31 +25,32 @@ use axum::routing::get;
 use tower_quota::settle::Reservation;
 use tower_quota::{Limit, Limiter, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
-/// Refusals in a row after which a connection is closed.
+/// The most refusals in a row before the server closes the connection.
 const MOST_REFUSALS: u32 = 10;
 
-/// In bytes. The default of the library would let each connection make the server hold 16 MiB.
+/// In bytes. With the default of the library, a connection could make the server buffer 16 MiB.
 const LONGEST_MESSAGE: usize = 16 * 1_024;
 
 async fn connect(
     upgrade: WebSocketUpgrade,
     user: Path<String>,
-    held: Reservation,
+    reservation: Reservation,
     limiter: State<Limiter<MemoryStore>>,
 ) -> Response {
-    // In an application the user comes from a verified token or session, not from the path.
-    // Both sizes: a frame is read to its end before the message that it belongs to is measured.
+    // Take the user from a verified token or session in your application, not from the path.
+    // Limit the size of frames too, because the server reads a whole frame before checking the size of the message.
     let upgrade = upgrade
         .max_message_size(LONGEST_MESSAGE)
         .max_frame_size(LONGEST_MESSAGE);
     upgrade.on_upgrade(move |socket| async move {
-        // The connection counts until this is dropped. Without it, the upgrade would release the connection.
-        let _held = held;
+        // Keep the reservation while the connection is open. Otherwise the layer would release the connection's unit
+        // when the upgrade is answered.
+        let _reservation = reservation;
         chat(socket, user.0, limiter.0).await;
     })
 }
 
-/// Returns one unit for each started kilobyte.
+/// Returns a cost of one unit, plus one for every full kilobyte.
 fn cost(message: &Message) -> u64 {
     let length = match message {
         Message::Text(text) => text.len(),
@@ -58,7 +62,7 @@ fn cost(message: &Message) -> u64 {
 
 async fn chat(mut socket: WebSocket, user: String, limiter: Limiter<MemoryStore>) {
     let mut refusals = 0;
-    // Every message counts, whatever its kind: pings and binary messages cost work too. Long ones cost more.
+    // Count messages of every kind, because pings and binary messages cost work too. Long messages cost more.
     while let Some(Ok(message)) = socket.recv().await {
         let answer = limiter.check_n_now(&user, cost(&message));
         let reply = match answer.retry_after() {
@@ -87,8 +91,8 @@ async fn chat(mut socket: WebSocket, user: String, limiter: Limiter<MemoryStore>
                     reason,
                 })))
                 .await;
-            // What the client has sent meanwhile is read up to its own close frame: a socket that is dropped with unread
-            // bytes is reset, and the client may never see why.
+            // Read until the client closes too. If you drop a socket with unread bytes, the system resets the
+            // connection, and the client may never see the reason.
             let drained = async { while let Some(Ok(_)) = socket.recv().await {} };
             let _ = tokio::time::timeout(Duration::from_secs(5), drained).await;
             return;
@@ -101,7 +105,7 @@ async fn chat(mut socket: WebSocket, user: String, limiter: Limiter<MemoryStore>
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    // 20 messages a minute for each user, 5 at once.
+    // A user sends 20 messages a minute, with bursts of 5.
     let limiter = Limiter::new(
         MemoryStore::new(),
         "messages",
@@ -109,7 +113,7 @@ async fn main() -> io::Result<()> {
     );
     let policy = Policy::new()
         .limit(Limit::new("connections", Quota::concurrent(2)).by(key::path_parameter("user")))
-        // A made-up user gets a counter, so the connections of an address are counted too.
+        // A client could invent users, so limit the connections of an address too.
         .limit(Limit::new("address", Quota::concurrent(20)).by(key::client_ip()));
     let layer = RateLimitLayer::new(MemoryStore::new(), policy);
     let app = Router::new()

@@ -1,10 +1,13 @@
-//! A worker of a queue that does each tenant's jobs no faster than the tenant may: one tenant's backlog delays no other.
+//! Limits the worker of a message queue by tenant, so that the backlog of one tenant does not delay the jobs of
+//! another.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-examples --example worker
 //!
-//! Runs for less than a second and ends.
+//! The example ends after less than a second.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["throttle"] }
 //!     tokio = { version = "1", features = ["macros", "rt-multi-thread", "sync"] }
@@ -26,14 +29,14 @@ struct Job {
     pages: u64,
 }
 
-/// Stands for the work.
+/// Replace with your work.
 async fn print(job: Job) -> Result<String, Infallible> {
     Ok(format!("{} {} printed", job.tenant, job.number))
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Stands for a queue of messages. It is filled by ann alone before bob's job comes.
+    // Replace with your message queue. Here ann fills the queue before bob's jobs arrive.
     let (queue, mut jobs) = mpsc::unbounded_channel();
     for (number, pages) in [(1, 2), (2, 2), (3, 2), (4, 4)] {
         queue.send(Job {
@@ -54,7 +57,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     })?;
     drop(queue);
 
-    // Each tenant prints 10 pages a second, 4 at once. A job waits up to 300 ms here, and at most 100 jobs do.
+    // Every tenant prints 10 pages a second, with bursts of 4. At most 100 jobs wait in the process, up to 300 ms.
     let limiter = Limiter::new(MemoryStore::new(), "pages", Quota::per_second(10).burst(4));
     let throttle = ThrottleLayer::new(limiter, |job: &Job| job.tenant.to_owned())
         .cost_with(|job: &Job| job.pages)
@@ -62,7 +65,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .max_waiting(100);
     let mut worker = throttle.layer(service_fn(print));
 
-    let start = started();
+    let start = Instant::now();
     let mut running = JoinSet::new();
     while let Some(job) = jobs.recv().await {
         let done = worker.ready().await?.call(job.clone());
@@ -73,7 +76,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         match result {
             Ok(done) => println!("{done} after {} ms", start.elapsed().as_millis()),
             Err(ThrottleError::Throttled(refusal)) => match refusal.retry_after() {
-                // A queue of messages takes it back, to deliver it again then.
+                // Return the job to your message queue, with the delay until the next delivery.
                 Some(retry) => {
                     println!(
                         "{} {} goes back to the queue for {} ms",
@@ -91,8 +94,4 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
-}
-
-fn started() -> Instant {
-    Instant::now()
 }

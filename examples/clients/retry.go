@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Do sends a request, and sends it again while the server refuses. It waits at most longest between two attempts.
+// Do sends a request, and retries while the server refuses. Do waits at most longest between two attempts.
 func Do(client *http.Client, request *http.Request, attempts int, longest time.Duration) (*http.Response, error) {
 	for backoff := 500 * time.Millisecond; ; backoff *= 2 {
 		response, err := client.Do(request)

@@ -1,17 +1,25 @@
-//! A gateway whose limits change while requests run: rules from a file or from Redis, and the admin API on a second port.
+//! Runs a gateway with limits that you can change while requests run. The rules are in a file or in Redis, and the
+//! admin API has a separate port.
+//!
+//! Run the example:
 //!
 //!     ADMIN_TOKEN=an-example-token cargo run --release -p tower-quota-gateway --example gateway
 //!
-//! The rules are those of `examples/gateway/rules.yaml`, or of the file at `RULES`. With the URL of Redis there (a server,
-//! `redis+sentinel://HOST,HOST/PRIMARY` or `redis+cluster://HOST,HOST`; `rediss` for TLS), they are in Redis, for all instances, and
-//! so are the counters: put the first rules by the admin API. Until then the limits of `rules.yaml` hold.
-//! With such a URL in `REDIS_URL` instead, instances share their counters, and each has its rules in a file.
+//! Set these variables:
 //!
-//! Serves on 127.0.0.1:3000, and admins on 127.0.0.1:3001, where Prometheus finds `/metrics`. Set `PORT` and `ADMIN_PORT` for
-//! other ports (0 takes any that is free), and `HOST` for another address. Requests go to the service at `UPSTREAM`, such as
-//! `http://127.0.0.1:8080`; without it the gateway answers. `LOCAL_COPY` names a file that keeps the last good rules.
+//! * `ADMIN_TOKEN`: the secret of the admin API, at least 16 bytes.
+//! * `RULES`: the path of your rules, or the URL of Redis. With a URL, all instances share rules and counters. Put the
+//!   first rules with the admin API. Until then the limits of `rules.yaml` apply.
+//! * `REDIS_URL`: the URL of Redis, if instances share counters, but read rules from a file.
+//! * `UPSTREAM`: the service behind the gateway, such as `http://127.0.0.1:8080`. Otherwise the gateway answers itself.
+//! * `LOCAL_COPY`: a file that keeps the last good rules.
+//! * `PORT`, `ADMIN_PORT`, `HOST`: where the gateway listens. By default the service listens on 127.0.0.1:3000. The admin
+//!   API listens on 127.0.0.1:3001, where Prometheus finds `/metrics`. Port 0 means any free port.
 //!
-//! In `Cargo.toml`:
+//! A URL of Redis is `redis://HOST`, `redis+sentinel://HOST,HOST/PRIMARY` or `redis+cluster://HOST,HOST`. Write
+//! `rediss` for TLS.
+//!
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum", "metrics", "tls", "top"] }
 //!     tower-quota-admin = { version = "0.1", features = ["redis"] }
@@ -50,7 +58,7 @@ const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules.yaml");
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Outages and mistakes are logged, and silent without a subscriber.
+    // The layer and the store log outages and mistakes. You see them only with a subscriber.
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .init();
@@ -64,7 +72,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if let Ok(path) = std::env::var("LOCAL_COPY") {
         live_options = live_options.local_copy(path);
     }
-    // Installed before the first request.
+    // Install the recorder before the first request.
     let scrape = recorder()?;
 
     let has_redis_rules = source.starts_with("redis");
@@ -75,11 +83,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut rules: Option<Arc<dyn RuleStore>> = None;
     let publish_store: Arc<dyn Fn() + Send + Sync>;
     let counters = if let Some(url) = redis_url {
-        let redis = RedisStore::options().connect_lazily().connect(&url).await?;
+        let redis = RedisStore::options()
+            // Name your service. Two services with one prefix share their counters.
+            .prefix("gateway")
+            .connect_lazily()
+            .connect(&url)
+            .await?;
         live_options = live_options.shared_top(SharedTop::from_store(&redis, "gateway")?);
         if has_redis_rules {
             rules = Some(Arc::new(RedisRules::from_store(&redis, "gateway")?));
-            // Until the first rules are in Redis, the limits of the example's file hold.
+            // Until you put the first rules into Redis, apply the rules of the example.
             let fallback = Rules::parse(include_str!("rules.yaml"), Format::Yaml)?;
             live_options = live_options.without_rules(WithoutRules::Fallback(fallback));
         }
@@ -131,7 +144,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("try:  wrk -c 16 -d 10 -H 'x-api-key: free_1' http://{address}/");
     println!("      curl -H \"Authorization: Bearer $ADMIN_TOKEN\" http://{admin_address}/v1/top");
 
-    // Event streams last as long as their clients: the end of the gateway does not wait for them.
+    // Serve the admin API in a task, because the shutdown must not wait for event streams.
     let admin = admin.into_make_service_with_connect_info::<SocketAddr>();
     tokio::spawn(async move { axum::serve(admins, admin).await });
     axum::serve(
@@ -153,7 +166,7 @@ struct Upstream {
     client: Client<HttpConnector, Body>,
 }
 
-/// Sends an admitted request on.
+/// Forwards an admitted request to the upstream.
 async fn forward(State(upstream): State<Upstream>, mut request: Request) -> Response {
     let path = request
         .uri()
@@ -169,7 +182,7 @@ async fn forward(State(upstream): State<Upstream>, mut request: Request) -> Resp
     }
 }
 
-/// Installs a recorder with the buckets of each histogram.
+/// Installs a recorder with the buckets of every histogram.
 fn recorder() -> Result<PrometheusHandle, BuildError> {
     let mut builder = PrometheusBuilder::new();
     for metric in metrics::METRICS
@@ -184,7 +197,7 @@ fn recorder() -> Result<PrometheusHandle, BuildError> {
     Ok(scrape)
 }
 
-/// Waits for Ctrl-C, or for the SIGTERM of Docker and Kubernetes.
+/// Waits for ctrl-c, or for SIGTERM, which Docker and Kubernetes send to stop a service.
 async fn terminated() {
     #[cfg(unix)]
     {

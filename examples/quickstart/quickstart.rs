@@ -1,10 +1,12 @@
-//! A limited Axum service, counting in memory.
+//! Limits an axum service, with counters in memory.
+//!
+//! Run the example:
 //!
 //!     cargo run --release -p tower-quota-quickstart --example quickstart
 //!
-//! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//! The service listens on 127.0.0.1:3000. Set `PORT` to choose another port, or to 0 for any free port.
 //!
-//! In `Cargo.toml`:
+//! Add to your `Cargo.toml`:
 //!
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
@@ -19,10 +21,11 @@ use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 #[tokio::main]
 async fn main() -> io::Result<()> {
     let policy = Policy::new()
-        // A bucket, which refills while clients use it: 5 at once, and 2 more each second.
+        // A token bucket admits 5 requests at once and refills by 2 a second.
         .limit(Limit::new("burst", Quota::per_second(2).burst(5)).by(key::client_ip()))
         .limit(Limit::new("minute", Quota::per_minute(30).fixed_window()).by(key::client_ip()))
-        .limit(Limit::new("everyone", Quota::per_second(1_000))); // no key: all clients together
+        // A limit without a key counts all clients together.
+        .limit(Limit::new("everyone", Quota::per_second(1_000)));
 
     let app = Router::new()
         .route("/", get(|| async { "hello\n" }))
@@ -43,7 +46,7 @@ async fn main() -> io::Result<()> {
         "      for i in $(seq 8); do curl -s -o /dev/null -w '%{{http_code}}\\n' http://{address}/; done   # five or six 200, then 429"
     );
 
-    // The service must see who is calling: `with_connect_info` puts the peer's address where `client_ip` finds it.
+    // `key::client_ip` reads the address of the peer, which `into_make_service_with_connect_info` provides.
     axum::serve(
         listener,
         app.into_make_service_with_connect_info::<SocketAddr>(),

@@ -1,4 +1,4 @@
-//! Tests that the custom store conforms, agrees with the model, and keeps its counters after a restart.
+//! Tests that the custom store conforms, agrees with the model, and keeps the counters after a restart.
 
 use tower_quota::{Key, Name, Quota, Store, store::Charge};
 use tower_quota_testkit::differential::Differential;
@@ -14,7 +14,7 @@ mod example;
 mod conformance {
     use super::*;
 
-    /// Opens a store in a file of its own, which is deleted from its folder at once.
+    /// Opens a store over a temporary file. The folder is deleted at once, while the file stays open.
     async fn store(clock: ManualClock, _: String) -> RedbStore {
         let folder = tempfile::tempdir().unwrap();
         RedbStore::open(folder.path().join("counters"), clock).unwrap()
@@ -50,7 +50,7 @@ fn custom_store_keeps_counters_after_restart() {
     let store = RedbStore::open(&path, clock.clone()).unwrap();
     assert_eq!(left(&store, 0), 2);
 
-    // What is full again is deleted.
+    // Flushing deletes counters without used units.
     clock.advance(std::time::Duration::from_secs(3_600));
     store.flush().unwrap();
     assert_eq!(left(&store, 0), 5);

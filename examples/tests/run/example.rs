@@ -1,4 +1,4 @@
-//! An example that runs, and requests to it.
+//! Starts examples, and sends requests to them.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// A timeout for the output of an example, which only a broken test reaches.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Returns the path of an example: cargo builds a package's examples before its tests, next to them.
+/// Returns the path of an example, which cargo builds before the tests, in a folder next to the tests.
 pub(crate) fn program(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     tests
@@ -65,31 +65,31 @@ impl Request {
         self.header(&format!("content-length: {}", body.len()))
     }
 
-    /// Makes it a POST whose body is sent in these chunks.
+    /// Turns the request into a POST with a chunked body.
     pub(crate) fn chunked(mut self, chunks: &str) -> Self {
         self.line = self.line.replace("GET", "POST");
         self.body = chunks.to_owned();
         self.header("transfer-encoding: chunked")
     }
 
-    /// Sets the `Host`, instead of the address that the request is sent to.
+    /// Sets the `Host`, which is the address of the example by default.
     pub(crate) fn host(mut self, host: &str) -> Self {
         self.host = Some(host.to_owned());
         self
     }
 
-    /// Sends the request from another address of this machine; Linux has all of 127.0.0.0/8.
+    /// Sends the request from another local address. Linux accepts every address of 127.0.0.0/8.
     pub(crate) fn from(mut self, source: [u8; 4]) -> Self {
         self.source = source.into();
         self
     }
 
-    /// Sends the request over a connection of its own, and returns the status and the answer in lower case.
+    /// Sends the request over a new connection, and returns the status and the answer in lower case.
     pub(crate) fn send(&self, address: &str) -> (u16, String) {
         self.begin(address).end()
     }
 
-    /// Sends the request over a connection of its own, without waiting for the answer.
+    /// Sends the request over a new connection, without waiting for the answer.
     pub(crate) fn begin(&self, address: &str) -> Sent {
         let mut stream = connect(self.source, address);
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
@@ -106,13 +106,13 @@ impl Request {
             "connection: close\r\n"
         };
         write!(stream, "{line}\r\nhost: {host}\r\n{headers}{close}\r\n").unwrap();
-        // A server that refuses the head may close before it has read the body.
+        // A server that refuses the head may close the connection before reading the body.
         let _ = stream.write_all(body.as_bytes());
         Sent(stream)
     }
 }
 
-/// Connects from an address. The standard library chooses it itself, so tokio does this.
+/// Connects from an address. Uses tokio, because the standard library cannot bind a client socket.
 fn connect(source: Ipv4Addr, address: &str) -> TcpStream {
     if source == Ipv4Addr::LOCALHOST {
         return TcpStream::connect(address).unwrap();
@@ -136,22 +136,22 @@ fn connect(source: Ipv4Addr, address: &str) -> TcpStream {
     stream
 }
 
-/// A request that was sent.
+/// A request without an answer yet.
 pub(crate) struct Sent(TcpStream);
 
 impl Sent {
-    /// Returns whether the server closes the connection after these bytes instead of waiting for more.
+    /// Sends bytes, and returns whether the server closes the connection instead of waiting for more bytes.
     pub(crate) fn ends_after(mut self, bytes: &[u8], timeout: Duration) -> bool {
         self.0.set_read_timeout(Some(timeout)).unwrap();
         self.0.write_all(bytes).unwrap();
-        // An upgraded connection has no end of its own but this.
+        // An upgraded connection ends only if the server closes the socket.
         match self.0.read_to_end(&mut Vec::new()) {
             Ok(_) => true,
             Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
         }
     }
 
-    /// Waits for the answer, and returns its status and all of it in lower case.
+    /// Waits for the answer, and returns the status and the answer in lower case.
     pub(crate) fn end(mut self) -> (u16, String) {
         let mut answer = String::new();
         self.0.read_to_string(&mut answer).unwrap();
@@ -160,16 +160,16 @@ impl Sent {
     }
 }
 
-/// An example that runs, until it is dropped.
+/// A running example. Dropping the value ends the process.
 pub(crate) struct Example {
     process: Child,
     lines: Receiver<String>,
-    /// The address it listens on.
+    /// The address of the service.
     pub(crate) address: String,
 }
 
 impl Example {
-    /// Starts an example on a free port and waits until it prints its address.
+    /// Starts an example on a free port, and waits until the example prints the address.
     pub(crate) fn start(name: &str, settings: &[(&str, &str)]) -> Self {
         let mut process = Command::new(program(name))
             .env("PORT", "0")
@@ -205,12 +205,12 @@ impl Example {
             .expect("the example prints a line in time")
     }
 
-    /// Returns the next line that begins with `start`, skipping others.
+    /// Returns the next line that begins with `start`.
     pub(crate) fn line_beginning(&self, start: &str) -> String {
         let mut lines = core::iter::repeat_with(|| self.line());
         lines
             .find(|line| line.starts_with(start))
-            .expect("a line that begins so")
+            .expect("the example prints a line with this start")
     }
 
     /// Returns the id of the example's process.
@@ -223,7 +223,7 @@ impl Example {
         request.send(&self.address)
     }
 
-    /// Sends a request, and asserts that the answer has this status and contains all of `expected`.
+    /// Sends a request, and asserts that the answer has the status and contains every text of `expected`.
     pub(crate) fn expect(&self, request: &Request, status: u16, expected: &[&str]) -> String {
         let (got, answer) = self.ask(request);
         let missing = expected.iter().find(|text| !answer.contains(**text));
@@ -235,8 +235,8 @@ impl Example {
         answer
     }
 
-    /// Sends requests without a pause until an answer is accepted, and returns it. How many fit into the time that a
-    /// change needs depends on the machine, so a deadline ends the search, not a number.
+    /// Sends requests without a pause until `is_accepted` accepts an answer, and returns the answer. The number of
+    /// requests depends on the machine, so a deadline ends the search instead of a count.
     pub(crate) fn until(
         &self,
         request: impl Fn(usize) -> Request,

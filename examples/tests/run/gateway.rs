@@ -1,4 +1,4 @@
-//! Tests of the gateway: rules that change while it runs.
+//! Tests of the gateway and of changes to the rules while requests run.
 
 use tower_quota_testkit::RedisServer;
 
@@ -7,7 +7,7 @@ use crate::example::{Example, Request, get, request};
 const TOKEN: &str = "the-token-of-the-tests";
 const RULES: &str = "limits: [{ name: minute, quota: 2/minute, key: header x-api-key }]";
 
-/// Starts the example on free ports, and returns it with the address of its admin port.
+/// Starts the example on free ports, and returns the example and the address of the admin port.
 fn start(rules: &str) -> (Example, String) {
     let example = Example::start(
         "gateway",

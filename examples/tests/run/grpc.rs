@@ -1,4 +1,4 @@
-//! Examples that serve gRPC.
+//! Tests of the examples with gRPC.
 
 use tonic::transport::Endpoint;
 use tonic::{Code, Request};
@@ -27,10 +27,10 @@ fn tonic_refuses_the_fourth_call() {
 #[test]
 fn tonic_streaming_settles_what_was_sent() {
     let example = Example::start("tonic_streaming", &[]);
-    // An hour for 20 messages: none comes back meanwhile. After the second call 33 are used, and a third needs 5 free.
+    // At 20 messages an hour, no unit refills during the test. After two calls 33 units are used, and a third needs 5.
     let lines = [
-        "begun with 15 left besides an estimate of 5, got 3",
-        "begun with 12 left besides an estimate of 5, got 30",
+        "15 messages remaining after an estimate of 5, received 3",
+        "12 messages remaining after an estimate of 5, received 30",
     ];
     for expected in lines {
         assert_eq!(example.line(), expected);
@@ -68,7 +68,7 @@ async fn http_and_grpc_share_a_budget() {
     example.expect(&ann(), 200, &["\"requests\";r=3"]);
     assert_eq!(call("ann").await, Code::Ok);
     assert_eq!(call("ann").await, Code::Ok);
-    // The fourth call of the method; the budget has one request left, and HTTP gets it.
+    // The fourth call exceeds the limit of the method. The last request of the budget remains for HTTP.
     assert_eq!(call("ann").await, Code::ResourceExhausted);
     example.expect(&ann(), 200, &["\"requests\";r=0"]);
     example.expect(&ann(), 429, &["\"violated-policies\":[\"requests\"]"]);
@@ -93,7 +93,7 @@ fn tonic_custom_uses_own_refusal_text() {
         "{lines:?}"
     );
     assert_eq!(lines[5], "ann: asked for 15 messages, got 15, Ok");
-    // Five are left. The stream ends there, and goes into no debt.
+    // Five units remain, so the stream ends after five messages, without debt.
     assert_eq!(
         lines[6],
         "ann: asked for 30 messages, got 5, ResourceExhausted"

@@ -1,4 +1,5 @@
-//! Tests of attacks: to get more than one's quota, to use up the quota of others, to cause expensive work.
+//! Tests of attacks. A client tries to exceed a quota, to exhaust the quota of another client, or to cause expensive
+//! work.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use tonic_health::pb::health_client::HealthClient;
 
 use crate::example::{Example, Request, get, post};
 
-/// Asserts that requests with a new API key each are refused in the end.
+/// Asserts that a client who sends a new API key with every request is refused in the end.
 fn assert_counts_address(example: &Example, request: impl Fn() -> Request) {
     example.until(
         |i| request().header(&format!("x-api-key: made-up-{i}")),
@@ -23,7 +24,7 @@ fn assert_counts_address(example: &Example, request: impl Fn() -> Request) {
 #[test]
 fn flood_of_keys_is_not_looked_up() {
     let example = Example::start("tiers", &[]);
-    // 100 a second: a slow machine may take a while to be faster.
+    // The quota is 100 a second, so a slow machine may need several attempts.
     let from_outside = |status, answer: &str| {
         status == 429 && answer.contains("\"violated-policies\":[\"flood\"]")
     };
@@ -74,7 +75,7 @@ fn login_without_credentials_spends_nothing() {
     for _ in 0..30 {
         example.expect(&post("/login", ""), 401, &["www-authenticate: basic"]);
     }
-    // The address has its 20 guesses left.
+    // All 20 guesses of the address remain.
     example.expect(
         &post("/login", "").header("authorization: Basic YW5uOmd1ZXNz"),
         401,
@@ -176,7 +177,7 @@ fn websocket_frame_is_refused_by_its_header() {
         .header("connection: upgrade")
         .header("sec-websocket-version: 13")
         .header(&format!("sec-websocket-key: {}", generate_key()));
-    // A binary frame of 15 megabytes, of which only the header is sent.
+    // Send only the header of a binary frame of 15 megabytes.
     let mut frame = vec![0x82, 0xFF];
     frame.extend(15_000_000_u64.to_be_bytes());
     frame.extend([0; 4]);

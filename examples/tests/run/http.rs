@@ -1,4 +1,4 @@
-//! Examples that serve HTTP.
+//! Tests of the examples with HTTP.
 
 use crate::example::{Example, get, post};
 
@@ -37,7 +37,7 @@ fn tiers_have_quotas_of_their_own() {
     ] {
         example.expect(&request, 200, &[expected]);
     }
-    // Made-up keys buy nothing: strangers share a counter.
+    // Unknown keys bring no quota, because strangers share a counter.
     example.until(
         |i| get("/").header(&format!("x-api-key: made-up-{i}")),
         |status, _| status == 429,
@@ -56,7 +56,7 @@ fn behind_proxy_trusts_named_proxies() {
         200,
         &["hello 203.0.113.7\n"],
     );
-    // A client is counted whatever it claims to be, and in whichever of its networks it is.
+    // The limits count the address that the proxy saw, and the networks around the address.
     let refused_by = |limit: &str, forwarded: fn(usize) -> String| {
         let refused = example.until(|i| from(&forwarded(i)), |status, _| status == 429);
         assert!(
@@ -88,7 +88,7 @@ fn login_counts_wrong_passwords() {
         &["\"violated-policies\":[\"login-guesses\"]"],
     );
     example.expect(&with("YW5uOnNlY3JldA=="), 429, &["\r\nretry-after: "]);
-    // Another user at the same address.
+    // Another user at the same address still has guesses.
     example.expect(&with("Ym9iOmd1ZXNz"), 401, &[]);
 }
 
@@ -97,8 +97,8 @@ fn llm_tokens_settles_what_was_used() {
     let example = Example::start("llm_tokens", &[]);
     let say = |prompt: &str| post("/", prompt).header("x-api-key: ann");
     example.expect(&post("/", "hello"), 400, &[]);
-    // 19 bytes are estimated as 5 tokens, and the answer as 500; they were 6 and 6. Of 20000 tokens a day, one comes
-    // back in 4 seconds.
+    // The estimate is 5 tokens for 19 bytes, plus 500 for the answer. The real numbers are 6 and 6. With 20000 tokens a
+    // day, a token refills in about 4 seconds.
     example.expect(
         &say("to be or not to be!"),
         200,
@@ -108,7 +108,7 @@ fn llm_tokens_settles_what_was_used() {
     let (_, left) = answer.split_once("\"tokens\";r=").unwrap();
     let left: u32 = left.split(';').next().unwrap().parse().unwrap();
     assert!((19_483..=19_495).contains(&left), "{answer}");
-    // Each takes 4000 tokens, though 1500 were reserved.
+    // Every call uses 4000 tokens, although the layer reserved 1500.
     let long = "a ".repeat(2_000);
     for _ in 0..5 {
         example.expect(&say(&long), 200, &[]);
@@ -163,13 +163,16 @@ fn batch_takes_what_is_left() {
 #[test]
 fn wait_in_line_is_even_and_bounded() {
     let example = Example::start("wait_in_line", &[]);
-    // All at once: even a slow machine asks faster than twice a second.
+    // Send all requests at once. Even a slow machine sends more than two a second.
     let address = example.address.as_str();
     let answers: Vec<(u16, String)> = std::thread::scope(|scope| {
         let asking: Vec<_> = (1..31)
             .map(|i| scope.spawn(move || get("/").from([127, 0, 0, i]).send(address)))
             .collect();
-        asking.into_iter().map(|one| one.join().unwrap()).collect()
+        asking
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
     });
     let served = answers.iter().filter(|(status, _)| *status == 200);
     let waits = served.map(|(_, answer)| {
@@ -231,7 +234,7 @@ fn shadow_is_reported_and_penalty_grows() {
     };
     example.until(|_| get("/"), has_shadow);
     while example.line() != "allowed, would have been refused by [\"proposed\"]" {}
-    // The quota alone never asks for more than 20 seconds.
+    // The quota alone never makes a client wait more than 20 seconds.
     let blocked = |_, answer: &str| {
         let wait = answer
             .split_once("\r\nretry-after: ")
@@ -266,7 +269,7 @@ fn ported_governor_keeps_its_rate() {
         )),
         "{refused}"
     );
-    // One request every two seconds: no wait is longer. Two a second, which looks alike, would be half a second.
+    // At a request every two seconds, no wait is longer than 2 s. At two requests a second, every wait would be 1 s.
     let refused = example.until(|_| get("/"), |status, _| status == 429);
     assert!(
         ["1", "2"].contains(&field(&refused, "retry-after")),
@@ -308,7 +311,7 @@ fn from_express_login_counts_failures_until_success() {
         post("/login", &body).header("content-type: application/json")
     };
     for _ in 0..3 {
-        // Two mistakes are forgotten after the right password, which costs nothing itself.
+        // The right password is free, and resets the counter of two mistakes.
         example.expect(&login("ann", "guess"), 401, &["\"login\";r=2"]);
         example.expect(&login("Ann", "guess"), 401, &["\"login\";r=1"]);
         example.expect(&login("ann", "secret"), 200, &["session-of-ann"]);

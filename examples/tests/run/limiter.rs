@@ -1,4 +1,4 @@
-//! The job without HTTP runs to its end.
+//! Tests of the job without HTTP.
 
 use std::process::Command;
 

@@ -1,10 +1,10 @@
-//! Starts each example as a user would, and sends the requests that it suggests.
+//! Starts every example as a user would, and sends requests like those that the example prints.
 
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "what a test calls may fail like a test"
+    reason = "tests may panic"
 )]
 
 mod custom_store;

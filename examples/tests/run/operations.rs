@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::example::{Example, Request, get, request};
 
-/// Starts the example on free ports, and returns it with the address of its admin port.
+/// Starts the example on free ports, and returns the example and the address of the admin port.
 fn start() -> (Example, String) {
     let example = Example::start("operations", &[("ADMIN_PORT", "0")]);
     let admin = example
@@ -57,13 +57,13 @@ fn operations_admin_changes_client_limits() {
     operate("PUT", "/blocks/minute/ann-12345/600", 204);
     example.expect(&ann(), 403, &[]);
     assert!(peek().contains("\"blocked_secs\":"), "{}", peek());
-    // Clients of the limit that send no key are counted by their address.
+    // The limit counts clients without a key by address.
     example.expect(&get("/"), 200, &[]);
     operate("PUT", "/blocks/minute/127.0.0.1/600", 204);
     example.expect(&get("/"), 403, &[]);
     operate("DELETE", "/blocks/minute/ann-12345", 204);
     operate("DELETE", "/blocks/minute/ann-12345", 404);
-    // A key frees no request of a blocked address.
+    // A request from a blocked address is refused, whatever key the client sends.
     example.expect(&ann(), 403, &[]);
     operate("DELETE", "/blocks/minute/127.0.0.1", 204);
     example.expect(&ann(), 200, &["\"minute\";q=3"]);
@@ -82,7 +82,7 @@ fn operations_admin_changes_client_limits() {
 fn operations_ends_waits_at_sigterm() {
     let (example, admin) = start();
     example.expect(&get("/slow"), 200, &[]);
-    // Its turn comes in 20 seconds.
+    // The request would wait for 20 seconds.
     let waiting = get("/slow").begin(&example.address);
     let is_queued = (0..1_000).any(|_| get("/waiting").send(&admin).1.ends_with("\n1"));
     assert!(is_queued, "the request does not wait");

@@ -1,4 +1,4 @@
-//! Tests of the quickstart: the crates that it compiles, and its answers.
+//! Tests of the quickstart.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! Examples that count in Redis.
+//! Tests of the examples with Redis.
 
 use std::process::{Command, Stdio};
 
@@ -14,13 +14,14 @@ fn redis_instances_share_a_budget() {
         Example::start("redis", &[("REDIS_URL", &url)]),
         Example::start("redis", &[("REDIS_URL", &url)]),
     ];
-    // Returns the units left of the day. On a busy machine a decision may miss its deadline; its answer has no fields.
+    // Returns the remaining units of the day. On a busy machine a decision may miss the deadline, and the answer then has
+    // no fields.
     let left = |instance: &Example| -> Option<u32> {
         let (_, answer) = instance.ask(&get("/").header("x-api-key: ann"));
         let (_, day) = answer.split_once("\"day\";r=")?;
         day.split(';').next()?.parse().ok()
     };
-    // More than the other asks in all: counted apart, it could not have less left.
+    // The first instance takes more units than the second. With separate counters, more units would remain in the second.
     let one = |times| {
         let left: Vec<u32> = (0..times).filter_map(|_| left(&instances[0])).collect();
         *left.last().expect("one answer has fields")
@@ -30,7 +31,7 @@ fn redis_instances_share_a_budget() {
             .find_map(|_| left(&instances[1]))
             .expect("one of ten answers has fields")
     };
-    // The day may turn between two requests, but not twice.
+    // A new day may begin between two requests, but not twice.
     assert!(
         (0..2).any(|_| one(30) > other()),
         "each instance counts for itself"
@@ -67,7 +68,7 @@ fn login_fails_closed() {
     let server = RedisServer::start();
     let wrong = || post("/login", "").header("authorization: Basic YW5uOmd1ZXNz");
     let example = Example::start("login", &[("REDIS_URL", &server.url())]);
-    // At first its connection may not be there yet.
+    // At first, the store may still be connecting.
     let counted = example.until(|_| wrong(), |status, _| status == 401);
     assert!(
         counted.contains("ratelimit-policy: \"login-guesses\";q=5;w=900"),

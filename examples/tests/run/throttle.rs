@@ -10,7 +10,7 @@ use tower_quota_testkit::RedisServer;
 
 use crate::example::{Example, program};
 
-/// Returns the lines of an example that runs to its end.
+/// Runs an example to the end, and returns the printed lines.
 fn lines(name: &str) -> Vec<String> {
     let output = Command::new(program(name)).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -22,7 +22,7 @@ fn lines(name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Returns the milliseconds that a line ends with.
+/// Returns the milliseconds at the end of a line.
 fn millis(line: &str) -> u64 {
     let number = line
         .strip_suffix(" ms")
@@ -42,11 +42,11 @@ fn hyper_client_obeys_api_pushback() {
             "{lines:?}"
         );
     }
-    // Its own limit would have let all six go within 100 ms.
+    // The client's own limit would have sent all six requests within 100 ms.
     assert!(millis(&lines[5]) >= 1_000, "{lines:?}");
     assert!(
         lines[6]
-            .starts_with("hasty request: not sent, the remote asked for a pause: try again in "),
+            .starts_with("urgent request: not sent, the remote asked for a pause: try again in "),
         "{lines:?}"
     );
 }
@@ -103,7 +103,7 @@ fn processes_share_one_budget() {
             .parse::<u32>()
             .unwrap_or_else(|_| panic!("{text}"))
     });
-    // On a busy machine a message may miss the store's deadline: it is counted, and not sent.
+    // On a busy machine a decision may miss the deadline. The message is then counted, but not sent.
     assert!((1..=12).contains(&sent.iter().sum::<u32>()), "{sent:?}");
 }
 
@@ -140,12 +140,12 @@ async fn websocket_limits_each_user() {
         connect("ann").await,
         connect("bob").await,
     );
-    // A third connection of the user is refused until another one ends.
+    // The user already has two connections, so the third is refused.
     let third = connect_async(format!("ws://{}/chat/ann", example.address)).await;
     let refused = third.unwrap_err().to_string();
     assert!(refused.contains("429"), "{refused}");
     for number in 0..5 {
-        // Over all connections of the user together.
+        // Alternate, because the limit counts all connections of the user together.
         let socket = if number % 2 == 0 {
             &mut one
         } else {
@@ -158,7 +158,7 @@ async fn websocket_limits_each_user() {
         );
     }
     for socket in [&mut one, &mut other] {
-        // Another kind of message is no way around.
+        // Binary messages count too.
         socket.send(Message::binary(vec![0; 10])).await.unwrap();
         let reply = socket.next().await.unwrap().unwrap();
         assert!(
@@ -174,7 +174,7 @@ async fn websocket_limits_each_user() {
         bob.next().await.unwrap().unwrap(),
         Message::text("bob: hello")
     );
-    // Who goes on all the same is disconnected.
+    // The server disconnects a client that continues.
     for _ in 0..40 {
         if one.send(Message::text("hello")).await.is_err() {
             break;
