@@ -1,6 +1,6 @@
-//! Tests across tower-quota's crates; what their READMEs show is compiled and run here.
+//! Tests across the crates of tower-quota. The doc tests compile and run the code of all READMEs.
 
-/// Makes doc tests of a page's code blocks.
+/// Turns the code blocks of a page into doc tests.
 macro_rules! pages {
     ($($name:ident: $page:literal)*) => {
         $(

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# A load test from end to end: services under an HTTP load tool, far above their limits, over sockets.
+# Loads services with wrk, far above the limits, and compares the admitted requests with the quotas.
 #
 #   tests/load.sh [--busy] [--seconds N] [TIMES]
 #
-# 1. memory: one process of the `compose` example, 1000 requests in each hour of the clock per API key;
-# 2. redis: two processes of the `redis` example behind one Redis, 10000 requests a day per API key, over both.
+# 1. memory: a process of the `compose` example. An API key has 1000 requests in an hour of the clock.
+# 2. redis: two processes of the `redis` example with the same Redis. An API key has 10000 requests a day in both together.
 #
-# Each run uses a fresh API key and prints how many requests were admitted and counted, and how many its quota allows:
+# A run uses a new API key. The script prints the number of counted requests, and the number that the quota allows:
 #   memory: counted 1000 allowed 1000 degraded 0
-# The quotas are windows of the clock, so the two must be equal. Requests that the store did not answer in time are let
-# through uncounted, as the examples choose; their answers say `x-ratelimit-policy: degraded` and are counted apart.
-# --busy adds a process that keeps one core busy. TIMES repeats all of it.
+# The quotas are windows of the clock, so both numbers must be equal. If the store is too slow, the examples admit requests
+# without counting. The answers then have `x-ratelimit-policy: degraded`, and the script counts them as degraded.
+# --busy adds a process that keeps a core busy. TIMES repeats both runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 busy= seconds=6 times=1
@@ -29,7 +29,7 @@ programs=${CARGO_TARGET_DIR:-target}/release/examples
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$work"' EXIT
 
-# Counts the answers of each kind over all of wrk's threads.
+# Counts the answers of every kind over all threads of wrk.
 cat > "$work/count.lua" <<'LUA'
 local threads = {}
 local kinds = { "counted", "degraded", "refused", "other" }
@@ -58,7 +58,7 @@ function done(summary)
 end
 LUA
 
-# serve LOG EXAMPLE: starts an example on a free port; its address ends up in $address.
+# serve LOG EXAMPLE   starts an example on a free port, and sets $address.
 serve() {
   PORT=0 "$programs/$2" > "$work/$1" &
   for _ in $(seq 100); do
@@ -70,19 +70,19 @@ serve() {
   exit 1
 }
 
-# run_wrk LOG ADDRESS KEY: runs wrk and leaves its sums in LOG.
+# run_wrk LOG ADDRESS KEY   runs wrk, and writes the sums to LOG.
 run_wrk() {
   wrk --threads 1 --connections 64 --duration "${seconds}s" --script "$work/count.lua" "$2" -- "$3" \
     | tail -n 1 > "$work/$1"
 }
 
-# clear_of PERIOD: waits until no window of this many seconds ends during the run.
+# clear_of PERIOD   waits until no window of PERIOD seconds can end during the run.
 clear_of() {
   local left=$(($1 - $(date +%s) % $1))
   [ "$left" -gt $((seconds + 5)) ] || sleep $((left + 1))
 }
 
-# report WHAT ALLOWED LOG...: prints the sums of a run; fails unless it counted what its quota allows.
+# report WHAT ALLOWED LOG...   prints the sums of a run, and fails if the number of counted requests is wrong.
 report() {
   local what=$1 allowed=$2
   shift 2

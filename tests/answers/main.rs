@@ -1,9 +1,5 @@
 //! Tests of responses: the matrix in the documentation, and fields read by an independent parser.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on has failed"
-)]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may panic")]
 
 mod front_page;
 mod matrix;

@@ -47,7 +47,7 @@ async fn documented_answers_match_layer() {
         )
         .unwrap();
 
-        // Both protocols have the fields of HTTP, and those of gRPC.
+        // gRPC and gRPC-Web answers have all fields of HTTP, plus the fields of gRPC.
         let without_challenge = |field: &&String| !field.starts_with("`www-authenticate");
         let shared: Vec<&String> = fields_of_http.iter().filter(without_challenge).collect();
         let (of_grpc, fields_of_grpc) = split(&grpc);
@@ -99,14 +99,14 @@ const REFUSAL: &[&str] = &[
     "`content-type: application/problem+json`",
 ];
 
-/// Splits the fields of an answer into those that describe its body, and all others.
+/// Splits the fields of an answer into fields that describe the body, and other fields.
 fn split(answer: &Response<Bytes>) -> (Vec<String>, Vec<String>) {
     fields(answer).into_iter().partition(|field| {
         field.starts_with("`cache-control") || field.starts_with("`content-type")
     })
 }
 
-/// Returns the meaning of an answer to its client.
+/// Returns the meaning of an answer for the client.
 fn verdict(answer: &Response<Bytes>) -> String {
     match answer
         .headers()
@@ -134,7 +134,7 @@ fn body(answer: &Response<Bytes>) -> &'static str {
     }
 }
 
-/// Returns the fields of an answer by name, the types of a status's details, and resets in seconds.
+/// Returns the fields of an answer by name, the types of the status details, and resets in seconds.
 fn fields(answer: &Response<Bytes>) -> Vec<String> {
     let mut fields: Vec<String> = answer
         .headers()

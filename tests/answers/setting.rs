@@ -1,4 +1,4 @@
-//! A server behind a layer, called over sockets in three protocols while its store is available or not.
+//! A limited server with a failing or working store, called over sockets in three protocols.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -31,7 +31,7 @@ pub(crate) enum Wire {
 }
 
 impl Wire {
-    /// Calls a server over a connection of its own.
+    /// Calls a server over a new connection.
     async fn call(self, address: SocketAddr) -> Response<Bytes> {
         let stream = TokioIo::new(TcpStream::connect(address).await.unwrap());
         let answer = match self {
@@ -68,13 +68,13 @@ impl Wire {
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     policy: Policy,
-    /// The number of requests before the one whose answer is compared.
+    /// The number of requests before the compared answer.
     earlier: usize,
     fails: bool,
 }
 
 impl Case {
-    /// Returns every kind of answer: one row of the table each.
+    /// Returns every kind of answer. The table has a row for each.
     pub(crate) fn all() -> Vec<Self> {
         let minute = || Limit::new("minute", Quota::per_minute(2));
         let policy = |limit| Policy::new().limit(limit);
@@ -135,14 +135,14 @@ impl Case {
         ]
     }
 
-    /// Returns the answer to a request of this kind.
+    /// Returns the answer to a request.
     pub(crate) async fn answer(&self, wire: Wire) -> Response<Bytes> {
         let clock = ManualClock::default();
         let store = FailingOrMemory {
             memory: MemoryStore::with_clock(10, clock.clone()),
             fails: self.fails,
         };
-        // The cache would tell waits by the machine's clock.
+        // Disable the cache, because cached waits are measured by the machine's clock.
         let store = RefusalCache::new(store).max_age(Duration::ZERO);
         let layer = RateLimitLayer::with_refusal_cache(store, self.policy.clone())
             .local_store(MemoryStore::with_clock(10, clock))
@@ -165,7 +165,7 @@ impl Case {
     }
 }
 
-/// A store in memory, or one that always fails.
+/// A store in memory that can fail every call.
 struct FailingOrMemory {
     memory: MemoryStore,
     fails: bool,

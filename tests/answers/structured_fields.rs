@@ -9,10 +9,10 @@ use sfv::{BareItem, Dictionary, Integer, Item, List, ListEntry, Parameters, Pars
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::{HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
-/// A name with every character that a string must escape.
+/// A name with all characters that a structured string must escape.
 const ESCAPED_NAME: &str = r#"a "b" \c, d;e=f"#;
 
-/// Returns a response under two limits: ten million a second for all clients, and a hundred a day for this one.
+/// Returns a response under two limits, ten million a second for all clients and a hundred a day for a client.
 async fn answer(style: HeaderStyle) -> Response<()> {
     let policy = Policy::new()
         .limit(Limit::new("many", Quota::per_second(10_000_000)))

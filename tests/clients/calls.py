@@ -16,7 +16,7 @@ def check_refusal(error):
     assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED, error
     assert error.details().startswith('Over the limit "calls": retry in '), error.details()
 
-    # from_call compares the code and the message with those outside the details.
+    # from_call compares the code and the message of the details with the status of the call.
     status = rpc_status.from_call(error)
     found = {}
     for kind in (error_details_pb2.RetryInfo, error_details_pb2.QuotaFailure, error_details_pb2.ErrorInfo):
@@ -29,7 +29,7 @@ def check_refusal(error):
     info = found[error_details_pb2.ErrorInfo]
     assert (info.reason, info.domain) == ("RATE_LIMIT_EXCEEDED", "api.example.com"), info
 
-    # Trailers-Only: everything is in the one frame that the client takes for trailers.
+    # In a Trailers-Only response, the only frame has all fields, and the client reads them as trailers.
     trailers = dict(error.trailing_metadata())
     seconds = int(trailers["retry-after"])
     assert 0 <= seconds - retry.seconds <= 1, trailers

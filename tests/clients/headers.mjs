@@ -1,5 +1,5 @@
-// Reads header fields with independent parsers: `ratelimit-header-parser`, of the makers of express-rate-limit, and
-// `structured-headers`, of RFC 9651. Argument: the server's address.
+// Reads header fields with two independent parsers, `ratelimit-header-parser` by the authors of express-rate-limit, and
+// `structured-headers` for RFC 9651. The argument is the address of the server.
 import assert from "node:assert/strict";
 import { parseRateLimit } from "ratelimit-header-parser";
 import { parseDictionary, parseList } from "structured-headers";

@@ -1,4 +1,4 @@
-// Checks the client for JavaScript. Arguments: its file, and the server's address.
+// Checks the client for JavaScript. The arguments are the file of the client and the address of the server.
 import assert from "node:assert/strict";
 
 const { fetchWithRetry, retryAfter } = await import(process.argv[2]);
@@ -12,7 +12,7 @@ for (let i = 0; i < 4; i++) {
 }
 assert.ok(Date.now() - start >= 1000, "the client waited");
 
-// The wait does not fit into half a second.
+// The wait is longer than half a second.
 const statuses = await Promise.all(Array.from({ length: 4 }, () => fetchWithRetry(url, options, { cap: 0.5 })));
 assert.ok(statuses.some(({ status }) => status === 429));
 

@@ -18,7 +18,7 @@ for _ in range(4):
         assert (response.status, response.read()) == (200, b"hello")
 assert time.monotonic() - start >= 1, "the client waited"
 
-# The wait does not fit into half a second.
+# The wait is longer than half a second.
 try:
     for _ in range(4):
         open_with_retry(request, cap=0.5).close()

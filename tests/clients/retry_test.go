@@ -1,4 +1,4 @@
-// Checks the client for Go. The server's address is in the environment.
+// Checks the client for Go. The environment has the address of the server.
 package retry
 
 import (

@@ -1,7 +1,8 @@
-//! A server that answers in every header style and in gRPC, for independent clients: see `scripts/clients`.
+//! A server for independent clients, which answers in every header style and in gRPC. `scripts/clients` starts the
+//! server.
 //!
-//! It prints the address it listens on. Each client, identified by the header `x-client`, has 3 requests an hour in each
-//! style under a path of its own, 1 request a second under `/retry`, and 1 call an hour to the standard health service of gRPC.
+//! The server prints the listening address. The header `x-client` identifies a client. A client has 3 requests an hour
+//! on the path of every style, 1 request a second on `/retry`, and 1 call an hour to the health service of gRPC.
 
 use axum::Router;
 use axum::routing::{get, put};
@@ -29,7 +30,7 @@ async fn main() -> std::io::Result<()> {
                 .layer(styled),
         );
     }
-    // One request a second, two at once: for clients that retry.
+    // Clients that retry may send a request a second, with bursts of two.
     let seconds = layer(Limit::new("seconds", Quota::per_second(1).burst(2)));
     app = app.merge(
         Router::new()

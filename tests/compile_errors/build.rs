@@ -1,4 +1,4 @@
-//! Tells the test whether this compiler phrases messages as the expected ones.
+//! Tells the test whether the compiler has the version that wrote the expected messages.
 
 use std::process::Command;
 

@@ -1,1 +1,1 @@
-//! Tests only.
+//! The package contains only tests.

@@ -1,4 +1,4 @@
-//! The compiler explains common mistakes.
+//! Tests that the compiler explains common mistakes.
 
 #[test]
 #[cfg_attr(

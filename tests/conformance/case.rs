@@ -1,4 +1,4 @@
-//! The published cases, as they are written.
+//! The published cases, in the format of the file.
 
 use serde::Deserialize;
 use serde_json::{Number, Value};
@@ -13,7 +13,7 @@ pub(crate) struct Case {
     pub(crate) steps: Vec<Value>,
 }
 
-/// The unit of a case's times.
+/// The unit of the times in a case.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Unit {
@@ -23,11 +23,11 @@ pub(crate) enum Unit {
     S,
 }
 
-/// One step of a case that is given in numbers.
+/// A step of a case, in numbers.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Step {
-    /// `[t, cost, allowed, remaining, retry_after, reset_after, {extra}]`, of which the end may be missing.
+    /// `[t, cost, allowed, remaining, retry_after, reset_after, {extra}]`. Trailing columns may be missing.
     Request(Vec<Value>),
     Operation(Box<Operation>),
 }
@@ -41,20 +41,20 @@ pub(crate) struct Operation {
     pub(crate) t: u64,
     #[serde(default)]
     pub(crate) n: u64,
-    /// The most to drain.
+    /// The most units to drain.
     pub(crate) max: Option<u64>,
     pub(crate) mode: Option<String>,
-    /// The limits that replace the present ones.
+    /// The new limits, which replace the current limits.
     pub(crate) limits: Option<Vec<Limit>>,
-    /// The limit from here on.
+    /// The new limit.
     pub(crate) limit: Option<u64>,
-    /// The rate from here on.
+    /// The new rate.
     pub(crate) rate_per_s: Option<u64>,
     #[serde(default)]
     pub(crate) expect: Expected,
 }
 
-/// The expected result of an operation; a missing field is not compared.
+/// The expected result of an operation. The test does not compare missing fields.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expected {
@@ -62,11 +62,11 @@ pub(crate) struct Expected {
     /// The instant at which a reservation may act.
     pub(crate) act: Option<u64>,
     pub(crate) got: Option<u64>,
-    /// The units left; below zero is a debt.
+    /// The remaining units. A negative number is a debt.
     pub(crate) rem: Option<i64>,
     pub(crate) retry: Option<u64>,
     pub(crate) wait: Option<u64>,
-    /// An estimate that may have a fraction.
+    /// An estimate, possibly with a fraction.
     pub(crate) value: Option<Number>,
 }
 
@@ -75,14 +75,14 @@ pub(crate) struct Expected {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Limit {
     pub(crate) cap: u64,
-    /// Units per period; the capacity unless stated.
+    /// Units per period, by default the capacity.
     pub(crate) refill: Option<u64>,
     pub(crate) period: u64,
     #[serde(default)]
     pub(crate) kind: Refill,
-    /// Units at the start; the capacity unless stated.
+    /// Units at the start, by default the capacity.
     pub(crate) init: Option<u64>,
-    /// The instant of the first refill in one piece.
+    /// The instant of the first complete refill.
     pub(crate) first: Option<u64>,
     #[serde(default)]
     pub(crate) adaptive: bool,

@@ -1,4 +1,4 @@
-//! The client of one case: its limits, under a key of its own, on the clock that all cases share.
+//! The client of a case, with the limits and the key of the case. All cases share a clock.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) struct CaseClient<'a, S> {
 }
 
 impl<'a, S: Store> CaseClient<'a, S> {
-    /// Creates a client that no other case uses: `name` must be unique.
+    /// Creates a client. `name` must be unique among all cases.
     pub(crate) fn new(store: &'a S, clock: &'a ManualClock, name: &str, limits: &[Quota]) -> Self {
         clock.set(ORIGIN);
         Self {
@@ -30,7 +30,7 @@ impl<'a, S: Store> CaseClient<'a, S> {
         }
     }
 
-    /// Sets the clock to this time after the origin.
+    /// Sets the clock to a time after the origin.
     pub(crate) fn at(&self, after: Duration) {
         self.clock.set(ORIGIN + after);
     }
@@ -52,7 +52,7 @@ impl<'a, S: Store> CaseClient<'a, S> {
         self.store.check(&charges).await.unwrap()
     }
 
-    /// Asks the store, and returns the future of its answer.
+    /// Calls the store, and returns the future of the decision.
     pub(crate) fn start(&self, cost: u64) -> S::Future {
         let charges: Vec<Charge<'_>> = self.charges(cost).collect();
         self.store.check(&charges)
@@ -63,7 +63,7 @@ impl<'a, S: Store> CaseClient<'a, S> {
         self.store.apply(operation, &charges).await.unwrap()
     }
 
-    /// Charges one limit only, whether it fits or not.
+    /// Charges a single limit, even into debt.
     pub(crate) async fn charge(&self, limit: usize, units: u64) {
         let charge = Charge::new(LIMITS[limit], &self.limits[limit], &self.key).cost(units);
         self.store
@@ -72,7 +72,7 @@ impl<'a, S: Store> CaseClient<'a, S> {
             .unwrap();
     }
 
-    /// Takes as much as is left, at most `most`, and returns the units taken.
+    /// Takes the remaining units, at most `most`, and returns the number of taken units.
     pub(crate) async fn drain(&self, most: u64) -> (u64, Decision) {
         let left = remaining(&self.peek().await).min(most);
         (left, self.check(left).await)
@@ -86,7 +86,7 @@ impl<'a, S: Store> CaseClient<'a, S> {
     }
 }
 
-/// Returns the units left under every limit.
+/// Returns the remaining units of all limits.
 pub(crate) fn remaining(decision: &Decision) -> u64 {
     decision
         .statuses()

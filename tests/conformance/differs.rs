@@ -1,9 +1,9 @@
-//! Lists every case that tower-quota answers differently, with the reason. All others must agree.
+//! Lists the cases that tower-quota answers differently, with the reasons. All other cases must agree.
 
 use super::{Column, Difference};
 use Difference::{NotAStore, OnPurpose};
 
-/// The difference of each case, by its id.
+/// The differences, by the id of the case.
 pub(crate) const DIFFERS: &[(&str, Difference)] = &[
     (
         "tb-03-clock-back",

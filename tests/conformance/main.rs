@@ -1,10 +1,6 @@
 //! Runs the published cases and the conformance suite against both stores.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "what a test calls may fail like a test"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 mod case;
 mod case_client;
@@ -21,13 +17,13 @@ use tower_quota_testkit::{ManualClock, RedisServer, block_on};
 
 use self::differs::DIFFERS;
 
-/// A store and the clock that it reads.
+/// A store, and the clock of the store.
 struct TestStore<S> {
     store: S,
     clock: ManualClock,
 }
 
-/// A result of a request that a case states.
+/// An expected result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Allowed,
@@ -36,18 +32,18 @@ enum Column {
     ResetAfter,
 }
 
-/// The reason for which a case is not expected to agree.
+/// The reason why a case does not have to agree.
 enum Difference {
-    /// tower-quota answers these columns differently on purpose; the entire case if none is named.
+    /// tower-quota answers the columns differently on purpose. An empty list means the entire case.
     OnPurpose(&'static [Column], &'static str),
-    /// The case is described in words, and is about something that a store does not do.
+    /// The case describes a behaviour that stores do not have.
     NotAStore(&'static str),
 }
 
-/// A deadline that only a broken test reaches, also on a slow machine.
+/// The deadline of a decision. Only a broken test reaches the deadline, even on a slow machine.
 const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Replays every case, and returns a summary and a line for each case that does not agree.
+/// Replays all cases. Returns a summary, and a line for every case that does not agree.
 async fn replay<S: Store>(name: &str, test_store: &TestStore<S>) -> Vec<String> {
     let cases = case::all();
     for (id, _) in DIFFERS {
@@ -94,7 +90,7 @@ async fn replay<S: Store>(name: &str, test_store: &TestStore<S>) -> Vec<String> 
             (Some(Difference::OnPurpose(columns, reason)), Err(difference)) => {
                 on_purpose += 1;
                 different.push(format!("{}: {reason} ({difference})", case.id));
-                // Where only some columns differ, the others have to agree.
+                // If the difference names columns, all other columns must agree.
                 if !columns.is_empty()
                     && let Err(difference) = steps::play(test_store, case, columns).await
                 {
@@ -152,7 +148,7 @@ mod redis {
 
     use super::*;
 
-    /// A store in a server of its own.
+    /// A store with a separate server.
     struct Served {
         store: RedisStore,
         server: RedisServer,
@@ -192,7 +188,7 @@ mod redis {
     conformance_tests!(redis, block_on = on_tokio);
 }
 
-/// Asserts that each key in the server has a time to live.
+/// Asserts that every key in the server has a time to live.
 fn every_key_expires(server: &RedisServer) {
     let script = "local n = 0 for _, key in ipairs(redis.call('KEYS', '*')) do \
                   if redis.call('PTTL', key) < 0 then return -1 end n = n + 1 end return n";

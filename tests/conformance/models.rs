@@ -9,17 +9,17 @@ use tower_quota_core::{Algorithm, Quota, Timestamp};
 
 use super::case::{Case, Limit, Refill, Unit};
 
-/// The limits of a case, all counted by one key, and the units taken before its first step.
+/// The limits of a case for a single key, and the units taken before the first step.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) limits: Vec<Quota>,
-    /// Microseconds per unit of the case's time.
+    /// Microseconds per unit of time in the case.
     pub(crate) scale: u64,
-    /// Units taken before the first step: the instant, the limit's position, the units.
+    /// Units taken before the first step, with the instant and the position of the limit.
     pub(crate) taken: Vec<(u64, usize, u64)>,
 }
 
-/// The instant a case counts from: midnight UTC, where windows of all lengths that the cases use begin.
+/// The instant zero of all cases. At midnight UTC, the windows of all cases begin.
 pub(crate) const ORIGIN: Timestamp = Timestamp::from_micros(1_763_683_200_000_000);
 
 #[derive(Deserialize)]
@@ -52,7 +52,7 @@ struct Window {
     seed: BTreeMap<String, u64>,
 }
 
-/// Returns the setups to play a case on, or the reason for which there are none.
+/// Returns the setups for a case, or the reason why the case has no setup.
 pub(crate) fn setups(case: &Case) -> Result<Vec<Setup>, String> {
     let unit = micros_per(case.unit);
     let plain = |quota: Quota| Setup {
@@ -121,7 +121,7 @@ pub(crate) fn setups(case: &Case) -> Result<Vec<Setup>, String> {
     }
 }
 
-/// Returns the quota of a limit whose bucket is first filled, or whose window begins, at `t0`.
+/// Returns the quota of a limit with a bucket that is full at `t0`, or a window that begins at `t0`.
 pub(crate) fn quota(limit: &Limit, scale: u64, t0: u64) -> Result<Quota, String> {
     let refill = limit.refill.unwrap_or(limit.cap);
     let quota = Quota::new(refill, Duration::from_micros(limit.period * scale));
@@ -139,7 +139,7 @@ pub(crate) fn quota(limit: &Limit, scale: u64, t0: u64) -> Result<Quota, String>
 }
 
 impl Setup {
-    /// Returns the setup with all units multiplied by `times`, to show fractions of one.
+    /// Returns the setup with all units multiplied by `times`, to observe fractions of a unit.
     pub(crate) fn with_multiplied_units(&self, times: u64) -> Self {
         let magnify = |quota: &Quota| {
             let larger = Quota::new(quota.units() * times, quota.period());
@@ -165,7 +165,7 @@ impl Window {
         Quota::new(self.limit, Duration::from_micros(self.window * unit))
     }
 
-    /// Returns the units that the seed says were taken before; its numbers count spans of `length`.
+    /// Returns the units that the seed takes before the first step. The seed counts windows of `length`.
     fn taken(&self, length: u64) -> Result<Vec<(u64, usize, u64)>, String> {
         self.seed
             .iter()
@@ -183,7 +183,7 @@ fn read<T: serde::de::DeserializeOwned>(params: &Value) -> Result<T, String> {
     T::deserialize(params).map_err(|error| error.to_string())
 }
 
-/// Returns the microseconds that stand for one unit of time; one for a nanosecond.
+/// Returns the microseconds for a unit of time. A nanosecond becomes a microsecond.
 const fn micros_per(unit: Unit) -> u64 {
     match unit {
         Unit::Ns => 1,

@@ -1,4 +1,4 @@
-//! Plays the cases that are described in words, one function each.
+//! Plays the cases that are described in words. Every case has a function.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use super::case_client::{CaseClient, remaining, reset_after};
 const SECOND: Duration = Duration::from_secs(1);
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Plays a stated case, and returns whether there is a function for it.
+/// Plays a stated case, and returns whether the case has a function.
 ///
-/// Where a case differs on purpose, its function asserts what tower-quota answers instead.
+/// If tower-quota differs on purpose, the function asserts the answer of tower-quota.
 pub(crate) async fn play<S: Store>(test_store: &TestStore<S>, id: &str) -> bool {
     match id {
         "gcra-04-allow-at-most" => at_most(test_store, id).await,
@@ -131,7 +131,7 @@ async fn take_or_wait<S: Store>(test_store: &TestStore<S>, id: &str) {
 }
 
 async fn stale_replica<S: Store>(test_store: &TestStore<S>, id: &str) {
-    // All replicas ask one store, so none can be stale.
+    // All replicas call the same store, so no replica can be stale.
     let limits = [Quota::new(162_000, Duration::from_secs(60)).sliding_window()];
     let (replica, others) = (
         test_store.client(id, &limits),
@@ -159,7 +159,7 @@ async fn huge_cost<S: Store>(test_store: &TestStore<S>, id: &str) {
     let two_seconds = |units| Quota::try_new(units, Duration::from_secs(2)).unwrap();
     let million = two_seconds(1_000_000).try_algorithm(Algorithm::SlidingLog);
     assert_eq!(million, Err(ConfigError::LogTooLong { units: 1_000_000 }));
-    // The same with as many as there may be.
+    // Use the longest log that tower-quota allows.
     let log = test_store.client(id, &[two_seconds(10_000).sliding_log()]);
     for cost in [1, 9_999] {
         assert!(log.check(cost).await.is_allowed());
@@ -181,7 +181,7 @@ async fn costs<S: Store>(test_store: &TestStore<S>, id: &str) {
     }
 }
 
-// The other half of this case, that every key has an expiry, is asserted after all cases.
+// `every_key_expires` asserts the other half of the case after all cases.
 async fn constantly_busy<S: Store>(test_store: &TestStore<S>, id: &str) {
     let limits = [
         Quota::per_minute(1_000),
@@ -214,12 +214,12 @@ async fn refunds<S: Store>(test_store: &TestStore<S>, id: &str) {
         assert_eq!(remaining(&client.apply(back, 3).await), 7);
         assert_eq!(remaining(&client.check(5).await), 2);
 
-        // Here the source goes to 13 and to 12.
+        // In the source, 13 and then 12 units remain.
         let fresh = test_store.client(&format!("{name} fresh"), &[quota]);
         assert_eq!(remaining(&fresh.apply(back, 3).await), 10);
         fresh.check(3).await;
         assert_eq!(remaining(&fresh.apply(back, 5).await), 10);
-        // And here the first refusal charges nothing, so the second request passes.
+        // In tower-quota the first refusal charges no units, so the second request passes.
         let mut passed = Vec::new();
         for cost in [11, 1] {
             passed.push(fresh.check(cost).await.is_allowed());
@@ -264,7 +264,7 @@ async fn day_and_hour<S: Store>(test_store: &TestStore<S>, id: &str) {
         .map(|standing| !standing.outcome.is_refusal())
         .collect();
     assert_eq!(fits, [false, true]);
-    // The source says that 0 of the day are left.
+    // In the source, 0 units of the day remain.
     assert_eq!(left(&refused), [2, 12]);
     assert_eq!(left(&both.peek().await), [2, 12]);
 }
@@ -282,7 +282,7 @@ async fn union_burns_nothing<S: Store>(test_store: &TestStore<S>, id: &str) {
 }
 
 async fn delay_after_some<S: Store>(test_store: &TestStore<S>, id: &str) {
-    // Two at once, one that waits its turn of two seconds, and no more.
+    // Admits two requests at once, makes the third wait for two seconds, and refuses the fourth.
     let bucket = test_store.client(id, &[Quota::per_minute(30).burst(2)]);
     let two = 2 * SECOND;
     for expected in [

@@ -1,4 +1,4 @@
-//! Plays the steps of a case and compares.
+//! Plays the steps of a case, and compares the results.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -13,7 +13,7 @@ use super::case_client::{CaseClient, remaining, reset_after};
 use super::models::{self, Setup};
 use super::{Column, TestStore};
 
-/// Plays a case on each of its setups; all columns except those in `but` must agree.
+/// Plays a case on all setups of the case. All columns except `but` must agree.
 pub(crate) async fn play<S: Store>(
     test_store: &TestStore<S>,
     case: &Case,
@@ -41,7 +41,7 @@ struct Player<'a, S> {
     client: CaseClient<'a, S>,
     setup: &'a Setup,
     but: &'a [Column],
-    /// Reservations that may be cancelled: what each decided, and its units.
+    /// The decisions and units of reservations that a later step can cancel.
     reserved: HashMap<String, (Decision, u64)>,
 }
 
@@ -92,7 +92,7 @@ impl<'a, S: Store> Player<'a, S> {
             .and_then(Value::as_u64)
             .map(|next| self.span(next));
         if next.is_some() {
-            // With nothing left, asking for one unit charges nothing.
+            // If no unit remains, a check of one unit charges nothing.
             let left = remaining(&decision);
             let wait = if left > 0 {
                 Some(Duration::ZERO)
@@ -206,7 +206,7 @@ impl<'a, S: Store> Player<'a, S> {
                     .iter()
                     .map(|limit| models::quota(limit, self.setup.scale, operation.t));
                 self.client.limits = quotas.collect::<Result<_, _>>()?;
-                // A new quota holds from the first request that is charged under it.
+                // A new quota applies from the first charge, so charge a unit and refund the unit.
                 self.client.apply(StoreOperation::Charge, 1).await;
                 self.same_left(&self.refund(1).await, expect.rem)
             }
@@ -214,7 +214,7 @@ impl<'a, S: Store> Player<'a, S> {
         }
     }
 
-    /// Compares an estimate. If it has a fraction, all units are multiplied until it is an integer.
+    /// Compares an estimate. Multiplies all units until the estimate is an integer.
     async fn estimate(&self, t: u64, value: Option<&Number>) -> Result<(), String> {
         let digits = value
             .map(Number::to_string)
@@ -254,7 +254,7 @@ impl<'a, S: Store> Player<'a, S> {
         Duration::from_micros(units * self.setup.scale)
     }
 
-    /// Compares the units left; a debt is computed from the time until it is full.
+    /// Compares the remaining units. Computes a debt from the time until the counter is full.
     fn same_left(&self, decision: &Decision, expected: Option<i64>) -> Result<(), String> {
         let left = match expected {
             Some(..0) => {
@@ -273,7 +273,7 @@ impl<'a, S: Store> Player<'a, S> {
             Value::Null => return Ok(()),
             Value::String(never) if never == "never" => Outcome::Never,
             Value::Number(number) => match number.as_i64() {
-                // Not applicable, or never: which of the two, the decision says.
+                // -1 means "not applicable" or "never". The decision shows which meaning applies.
                 Some(-1) if outcome == Outcome::Never => Outcome::Never,
                 Some(-1 | 0) => Outcome::Allow,
                 _ => Outcome::Refuse(self.span(number.as_u64().ok_or("a retry that is no time")?)),

@@ -1,9 +1,6 @@
-//! The guides are in every index, and the pages' links lead to files. Their code is compiled by the crate's doc tests.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on has failed"
-)]
+//! Tests that every index lists the guides, and that links lead to files. The doc tests of the crate compile the code of
+//! the guides.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may panic")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -93,7 +90,7 @@ fn clients_guide_shows_tested_files() {
     }
 }
 
-/// What needs a feature of a crate.
+/// Code that needs a feature, with the crate and the feature.
 const FEATURES: [(&str, &str, &str); 24] = [
     ("RequestDecision", "tower-quota", "axum"),
     ("with_connect_info", "tower-quota", "axum"),
@@ -141,7 +138,7 @@ fn examples_name_their_dependencies() {
     }
 }
 
-/// Checks that an example names the crates and the features that its code uses.
+/// Checks that the manifest lines of an example name all crates and features of the code.
 fn check_example(path: &Path, known: &[&str], manifest: &str) {
     let code = fs::read_to_string(path).unwrap();
     let path = path.display();
@@ -175,7 +172,7 @@ fn check_example(path: &Path, known: &[&str], manifest: &str) {
     }
 }
 
-/// Returns the features in a dependency's line of a manifest.
+/// Returns the features of a dependency in a line of a manifest.
 fn features(version: &str) -> impl Iterator<Item = &str> {
     let list = version
         .split_once("features = [")
@@ -183,7 +180,7 @@ fn features(version: &str) -> impl Iterator<Item = &str> {
     list.split('"').skip(1).step_by(2)
 }
 
-/// Returns whether a line of code begins a path with a crate's name.
+/// Returns whether a line of code contains a path that begins with the name of a crate.
 fn uses(code: &str, name: &str) -> bool {
     let path = format!("{}::", name.replace('-', "_"));
     code.lines()
@@ -247,7 +244,7 @@ fn readme_names_existing_items() {
     }
 }
 
-/// Returns the targets of inline links and of definitions, except those on the same page or on the web.
+/// Returns the targets of links and definitions, except targets on the same page or on the web.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let inline = text
         .split("](")

@@ -1,4 +1,4 @@
-//! The alert rules are valid, each is tested by promtool, and they name no metric that does not exist.
+//! Tests that the alert rules are valid, have tests for promtool, and name only existing metrics.
 
 use std::fs;
 use std::process::Command;
@@ -30,7 +30,7 @@ fn alerts_fire_as_their_tests_say() {
 }
 
 #[test]
-fn every_alert_has_a_test_and_fires_in_it() {
+fn every_alert_fires_in_a_test() {
     let rules = fs::read_to_string(file("ops/prometheus/alerts.yml")).unwrap();
     let tests = fs::read_to_string(file("ops/prometheus/alerts_test.yml")).unwrap();
     let alerts: Vec<&str> = rules

@@ -1,4 +1,4 @@
-//! The number of series is bounded, whatever clients send.
+//! Tests that the number of series is bounded, whatever clients send.
 
 use axum::Router;
 use axum::body::Body;
@@ -10,7 +10,7 @@ use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
 use crate::recorder::{recording, samples};
 
 #[test]
-fn made_up_paths_and_keys_add_no_series() {
+fn unknown_paths_and_keys_add_no_series() {
     let scrape = recording(async {
         let policy = Policy::new()
             .limit(Limit::new("minute", Quota::per_minute(1)).by(key::header("x-client")));
@@ -55,7 +55,7 @@ fn many_limits_on_many_routes_stay_bounded() {
     const ROUTES: usize = 100;
     const LIMITS: usize = 1_000;
     let scrape = recording(async {
-        // A request has a hundredth of the limits: those of its route.
+        // A route has a hundredth of the limits.
         let policy = (0..LIMITS).fold(Policy::new(), |policy, number| {
             let limit = Limit::new(format!("limit-{number}"), Quota::per_minute(1_000_000));
             policy.limit(limit.when(when::path(&format!("/r{}", number % ROUTES))))
@@ -85,7 +85,7 @@ fn many_limits_on_many_routes_stay_bounded() {
     let own_routes = series("tower_quota_decisions_total")
         .filter(|series| !series.contains("route=\"other\""))
         .count();
-    // The first numbers are those of `other` and `none`.
+    // `other` and `none` take the first two numbers.
     assert_eq!(
         own_routes,
         (8_192_usize.div_ceil(LIMITS) - 2) * LIMITS / ROUTES

@@ -1,4 +1,4 @@
-//! The dashboard and the alerts in a real Prometheus that scrapes a real service.
+//! Tests the dashboard and the alerts with a real Prometheus and a real service.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::prometheus::{Prometheus, query_path};
 use crate::recorder::{file, recorder};
 use crate::service::{load, serve};
 
-/// Returns the title and the queries of each panel of the dashboard.
+/// Returns the titles and the queries of all panels.
 fn panels() -> Vec<(String, Vec<String>)> {
     let dashboard: Value =
         serde_json::from_str(&fs::read_to_string(file("ops/grafana/tower-quota.json")).unwrap())
@@ -32,7 +32,7 @@ fn panels() -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
-/// Returns the series that the alerts read, and the labels by which an alert groups them.
+/// Returns the series of the alerts, and the labels by which an alert groups the series.
 fn selected_by_alerts() -> Vec<(String, String)> {
     let rules = fs::read_to_string(file("ops/prometheus/alerts.yml")).unwrap();
     let mut selected = Vec::new();
@@ -54,7 +54,7 @@ fn selected_by_alerts() -> Vec<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_panel_shows_data_of_a_real_service() {
+async fn every_panel_shows_data_of_service() {
     let recorder = recorder();
     let scrape = recorder.handle();
     ::metrics::set_global_recorder(recorder).unwrap();

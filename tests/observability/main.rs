@@ -1,9 +1,5 @@
-//! Metrics as a recorder gets them, and the files of `ops/` with the programs that read them.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on has failed"
-)]
+//! Tests of the recorded metrics, and of the files of `ops/` with the programs that read the files.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may panic")]
 
 mod alerts;
 mod bounds;

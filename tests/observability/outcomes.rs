@@ -1,4 +1,4 @@
-//! Each outcome of a request and of a limit has its counter.
+//! Tests that every outcome of a request and of a limit has a counter.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
 use crate::recorder::{recording, samples};
 
-/// Returns an app of two routes behind a layer.
+/// Returns an app with two routes behind a layer.
 fn app<S: Store>(layer: RateLimitLayer<S>) -> Router {
     Router::new()
         .route("/users/{id}", get(|| async {}))
@@ -23,7 +23,7 @@ fn app<S: Store>(layer: RateLimitLayer<S>) -> Router {
         .layer(layer)
 }
 
-/// Sends a request of a client.
+/// Sends a request from a client.
 async fn send(app: &Router, path: &str, client: Option<&str>) -> StatusCode {
     let mut request = Request::get(path);
     if let Some(client) = client {
@@ -48,7 +48,7 @@ fn by_client(name: &'static str, quota: Quota) -> Limit {
         .when_missing(MissingKey::Refuse)
 }
 
-/// Asserts the values of all series that begin with a prefix and are not zero.
+/// Asserts the values of all series with a prefix, except series with the value zero.
 fn assert_counts(
     scrape: &metrics_exporter_prometheus::PrometheusHandle,
     prefix: &str,
@@ -165,7 +165,7 @@ fn admissions_near_the_limit_are_counted() {
             let status = send(&app, "/users/1", Some("ann")).await;
             assert_eq!(status.is_success(), number <= 10);
         }
-        // The third request is refused by `two` alone, so `ten` has no admission to count.
+        // Only `two` refuses the third request, so `ten` counts no admission.
         for _ in 0..3 {
             send(&app, "/login", Some("bob")).await;
         }
@@ -222,7 +222,7 @@ fn queued_and_impossible_requests_are_counted() {
                     .cost_with(|_| 3)
                     .when(when::not(when::path("/login"))),
             );
-        // The clock stands still, so that the turns of requests are taken however long these are on their way.
+        // Stop the clock, so that the waits do not depend on the speed of the machine.
         let layer =
             RateLimitLayer::new(MemoryStore::with_clock(10, ManualClock::default()), policy);
         let handle = layer.handle();
@@ -406,7 +406,7 @@ fn last_request_of_replaced_policy_is_counted() {
         let handle: RateLimitHandle<MemoryStore> = layer.handle();
         let app = app(layer);
         send(&app, "/login", None).await;
-        // The request holds the policy while it waits.
+        // A waiting request keeps the policy.
         let waiting = send(&app, "/login", None);
         let replacing = async {
             handle.replace_policy(Policy::new());

@@ -1,4 +1,4 @@
-//! The table of the page `docs/reference/metrics.md` is the table of the code.
+//! Tests that the page `docs/reference/metrics.md` lists the metrics of the code.
 
 use std::fs;
 

@@ -13,10 +13,10 @@ use tokio::net::TcpStream;
 
 use crate::recorder::file;
 
-/// The time in which everything here must have happened.
+/// The deadline of every condition.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A Prometheus server that scrapes one service. It is killed when it is dropped.
+/// A Prometheus server that scrapes a service. Dropping the value kills the server.
 pub(crate) struct Prometheus {
     process: Child,
     pub(crate) address: SocketAddr,
@@ -24,7 +24,7 @@ pub(crate) struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts a server that scrapes this address twice a second, with the alert rules of `ops/`.
+    /// Starts a server that scrapes an address twice a second, with the alert rules of `ops/`.
     pub(crate) fn start(scraped: SocketAddr) -> Self {
         let folder =
             std::env::temp_dir().join(format!("tower-quota-prometheus-{}", std::process::id()));
@@ -57,7 +57,7 @@ impl Prometheus {
         }
     }
 
-    /// Returns the answer of the API, once it is accepted. Fails after the deadline.
+    /// Calls the API until an answer is accepted. Fails after the deadline.
     pub(crate) async fn until<T>(
         &self,
         path: &str,
@@ -85,7 +85,7 @@ impl Prometheus {
         })
     }
 
-    /// Returns the values of a query, once there are any.
+    /// Waits until a query has values, and returns the values.
     pub(crate) async fn values(&self, query: &str) -> Vec<f64> {
         self.until(&query_path(query), query, |data| {
             let samples = data["result"].as_array()?.iter();
@@ -111,12 +111,12 @@ pub(crate) fn query_path(query: &str) -> String {
     format!("/api/v1/query?query={}", percent_encoded(query))
 }
 
-/// Returns a program of the package `prometheus`, or the one that a variable such as `PROMTOOL` names.
+/// Returns a program of the package `prometheus`. A variable such as `PROMTOOL` replaces the program.
 pub(crate) fn program(name: &str) -> OsString {
     std::env::var_os(name.to_uppercase()).unwrap_or_else(|| name.into())
 }
 
-/// Returns the body of the answer to a GET request; `None` if there was no answer.
+/// Returns the body of the answer to a GET request, or `None` without an answer.
 pub(crate) async fn body(address: SocketAddr, path_and_fields: &str) -> Option<String> {
     let (path, fields) = path_and_fields
         .split_once('\n')

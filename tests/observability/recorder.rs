@@ -1,4 +1,4 @@
-//! A recorder of its own for each test.
+//! Gives every test a separate recorder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) fn recorder() -> PrometheusRecorder {
     builder.build_recorder()
 }
 
-/// Runs a test with a recorder of its own. It must stay on one thread.
+/// Runs a test with a separate recorder. The test must stay on a single thread.
 pub(crate) fn recording(test: impl Future<Output = ()>) -> PrometheusHandle {
     let recorder = recorder();
     let handle = recorder.handle();
@@ -34,7 +34,7 @@ pub(crate) fn recording(test: impl Future<Output = ()>) -> PrometheusHandle {
     handle
 }
 
-/// Returns the samples of a scrape: the value of each series.
+/// Returns the values of all series in a scrape.
 pub(crate) fn samples(scrape: &PrometheusHandle) -> BTreeMap<String, f64> {
     let text = scrape.render();
     let lines = text

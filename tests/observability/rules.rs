@@ -1,4 +1,4 @@
-//! Metrics of live rules: their version, their source, the changes that people make.
+//! Tests of the metrics of live rules, such as the version and the changes of people.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ fn empty_store_has_version_zero() {
     assert!(!samples.contains_key("tower_quota_rules_hash"));
 }
 
-/// Returns the version and the hash that an instance publishes after it has followed a file through these texts.
+/// Returns the published version and hash after an instance has read a file with all texts in turn.
 fn published_after(texts: &[&str]) -> [f64; 2] {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rules.yaml");

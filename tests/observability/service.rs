@@ -1,4 +1,4 @@
-//! A service with limits in memory, in Redis and behind leases, and its clients.
+//! A service with limits in memory, in Redis and with leases, and clients of the service.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 
 use crate::prometheus::body;
 
-/// Serves the app on a free port, and returns its address. The tasks end with the set.
+/// Serves the app on a free port, and returns the address. Dropping the set ends the tasks.
 pub(crate) async fn serve(
     tasks: &mut JoinSet<()>,
     redis_url: &str,
@@ -91,7 +91,7 @@ pub(crate) async fn serve(
     address
 }
 
-/// Returns options that keep the limits of the code beside those of the document.
+/// Returns options that keep the limits of the code next to the limits of the document.
 fn rules_options() -> LiveOptions {
     let limit =
         |name, units| Limit::new(name, Quota::per_minute(units)).by(key::header("x-client"));
@@ -105,7 +105,7 @@ fn rules_options() -> LiveOptions {
         })
 }
 
-/// Sends requests of a few clients to each route, until the set is dropped.
+/// Sends requests from a few clients to all routes, until the set is dropped.
 pub(crate) fn load(tasks: &mut JoinSet<()>, address: SocketAddr) {
     for client in 0..4 {
         tasks.spawn(async move {

@@ -11,7 +11,7 @@ def documents(path):
     return list(yaml.safe_load_all(Path(path).read_text()))
 
 
-# What the image copies from the repository is there, and the gateway has the port of its health check.
+# The repository has all files that the image copies, and the gateway listens on the port of the health check.
 dockerfile = DockerfileParser(path="ops/Dockerfile", cache_content=True)
 copied = [step["value"].split()[:-1] for step in dockerfile.structure if step["instruction"] == "COPY"]
 for path in (path for paths in copied if not paths[0].startswith("--from") for path in paths):
@@ -20,7 +20,7 @@ steps = {step["instruction"]: step["value"] for step in dockerfile.structure}
 assert steps["USER"] not in ("root", "0"), "the gateway runs as root"
 assert "127.0.0.1:3001/v1/ready" in steps["HEALTHCHECK"], steps["HEALTHCHECK"]
 
-# The folders and the files that compose mounts are there, and no two services take one port of the host.
+# The repository has all folders and files that compose mounts, and every service has a different port of the host.
 services = documents("ops/compose.yml")[0]["services"]
 mounts = [mount.split(":")[0] for service in services.values() for mount in service.get("volumes", [])]
 for mount in mounts:
@@ -30,7 +30,7 @@ assert len(ports) == len(set(ports)), f"a port is taken twice: {ports}"
 targets = documents("ops/prometheus/prometheus.yml")[0]["scrape_configs"][0]["static_configs"][0]["targets"]
 assert targets == ["gateway:3001"] and "gateway" in services, targets
 
-# The manifests select the pods of the deployment, and their rules are the tested ones.
+# The manifests select the pods of the deployment, and contain the tested rules.
 found = {document["kind"]: document for path in Path("ops/kubernetes").iterdir() for document in documents(path)}
 deployment = found["Deployment"]["spec"]["template"]
 labels, pod = deployment["metadata"]["labels"], deployment["spec"]
@@ -48,7 +48,7 @@ assert secret == set(found["Secret"]["stringData"]), secret
 assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
 assert found["ConfigMap"]["data"]["rules.yaml"] == Path("examples/gateway/rules.yaml").read_text()
 
-# Prometheus scrapes the gateway, when the answers of a running one are given: its targets and its rules.
+# Given the targets and rules of a running Prometheus, checks that Prometheus scrapes the gateway.
 if len(sys.argv) > 1:
     targets, rules = (json.loads(Path(path).read_text())["data"] for path in sys.argv[1:])
     assert [target["health"] for target in targets["activeTargets"]] == ["up"], targets

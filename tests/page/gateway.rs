@@ -1,8 +1,8 @@
 //! A gateway with the live page, for the browser of `scripts/page`.
 //!
-//! It prints the addresses of the gateway, which counts by the header `x-api-key` and by address, of the admin API, with a
-//! token and without, and of the metrics. At each line of its input it refuses a request of each of 100,000 clients. It
-//! ends when its input does.
+//! Prints the addresses of the gateway, of the admin API with and without a token, and of the metrics. The gateway
+//! counts by the header `x-api-key` and by address. For every line of input, the gateway refuses a request from each of
+//! 100,000 clients. The gateway ends with the input.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -37,7 +37,7 @@ routes:
       - name: search
         quota: 5/second
         key: header x-api-key
-  # A unit returns less often than snapshots come, so that a client of many requests is seen limited.
+  # A unit refills less often than the page gets snapshots, so that the page shows a busy client as limited.
   - match: { path: /export }
     limits:
       - name: export
@@ -130,7 +130,7 @@ fn recorder() -> Result<PrometheusHandle, BuildError> {
     Ok(scrape)
 }
 
-/// Sends two requests of each of 100,000 clients, without a network: the second is refused.
+/// Sends two requests from each of 100,000 clients without a network. The gateway refuses the second request.
 async fn flood(layer: &RateLimitLayer<MemoryStore>) -> Result<(), http::Error> {
     let peer = ConnectInfo(SocketAddr::from(([203, 0, 113, 9], 443)));
     let mut once = layer.layer(service_fn(|_| {

@@ -1,5 +1,6 @@
-// Plays two incidents against a gateway, with a real Prometheus and the alerts of ops/: an attack by one client, and rules
-// with a limit that lost a zero. It prints what was seen and done, and takes pictures of the live page: see scripts/page.
+// Plays two incidents against a gateway, with a real Prometheus and the alerts of ops/. A client attacks, and a limit
+// in the rules loses a zero. Prints the observations and actions, and takes pictures of the live page. Run by
+// scripts/page.
 
 import { spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -69,7 +70,7 @@ async function confirm(page, reason) {
   await page.locator("#dialog").waitFor({ state: "hidden" });
 }
 
-// Forty clients that stay below their limits: two requests a second each.
+// Forty clients stay below the limits, with two requests a second.
 const clients = Array.from({ length: 40 }, (_, number) => ({ key: `client ${number}`, path: "/", rate: 2 }));
 const stopLoad = load(server.gateway, clients.map(client => ({ ...client, rate: () => (Math.random() < 0.2 ? 10 : 0) })));
 const page = await open(browser, server.admin, { colorScheme: "light", viewport: { width: 1100, height: 860 } });
@@ -83,7 +84,7 @@ const attack = spawn("wrk", ["-t", "1", "-c", "8", "-d", "1200", "-H", "x-api-ke
   { stdio: "ignore" });
 await fires("TowerQuotaBusyClient gateway");
 await look("attack");
-// The first row is the client that is refused most.
+// The first row shows the most refused client.
 await page.locator("#limited li").first().getByRole("button", { name: "Block" }).click();
 await confirm(page, "one client, a stolen key");
 say("blocked, on the page");

@@ -1,4 +1,4 @@
-// Opens the live page in headless Chromium, against a gateway under load: see scripts/page.
+// Tests the live page in headless Chromium, with a gateway under load. Run by scripts/page.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -15,8 +15,8 @@ let server, browser, began, stopLoad;
 before(async () => {
   server = await startGateway(process.env.GATEWAY);
   browser = await startBrowser();
-  // All tests run while a hundred thousand clients are limited. Their flood ends before the
-  // first test: while it lasts, the greedy client's requests are too few among all for its place in the list.
+  // All tests run while a hundred thousand clients are limited. Wait for the end of the flood before the first test.
+  // During the flood, the greedy client sends too small a share of all requests to appear in the list.
   assert.equal(await server.flood(), "flooded");
   began = Date.now();
   stopLoad = load(server.gateway, [
@@ -52,7 +52,7 @@ async function confirm(page, reason) {
 }
 
 async function assertAccessible(page, what) {
-  // Of the context: the policy of the page admits no script but its own.
+  // Inject axe with `evaluate`, because the content security policy of the page blocks other scripts.
   await page.evaluate(axe);
   const { violations } = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })");
   const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => `${node.html} ${node.failureSummary}`).join("\n")}`);
@@ -177,7 +177,7 @@ test("client is found by its key and reset", async () => {
 
 test("client gets another quota and a credit, until they are ended", async () => {
   const page = await live();
-  // It sends no requests: the server does not list it.
+  // The client sends no requests, so the server does not list the client.
   const find = async () => {
     await page.locator("#find-key").fill("a quiet customer");
     await page.getByRole("button", { name: "Find" }).click();
@@ -224,7 +224,7 @@ test("page names the service, its limits and the text of its rules", async () =>
   await until("the title says the state", async () => (await page.title()).startsWith("1 limit refuses: gateway, tests, test-1"));
   await page.locator("#updated", { hasText: /last update [0-9:]{8} [A-Z]/ }).waitFor();
   await cardOf(page, "export").getByText("5 per 10 seconds, by header x-api-key").waitFor();
-  // The flood of the start is less than a minute old.
+  // The flood began less than a minute ago.
   const names = await page.locator("#limits li .name").allTextContents();
   assert.deepEqual(names.filter(name => name !== "once")[0], "export", "the refusing limit is first");
   await cardOf(page, "addresses").getByText(/refused by export/).waitFor();
@@ -245,7 +245,7 @@ test("page begins with the history of the server", async () => {
     for (let at = 0; at < data.length; at += 4) if (data[at] > 150 && data[at + 1] < 90 && data[at + 3] > 100) columns.add((at / 4) % canvas.width);
     return columns.size;
   });
-  // Ten seconds of this chart are under 10 pixels: the load began long before.
+  // Ten seconds of the chart are less than 10 pixels wide, because the load began long before.
   await until("the minute before is drawn", async () => (await columns()) > 10, 5000);
   await close(page);
 });
@@ -300,7 +300,7 @@ test("page says what an outage of Redis means, and when it is over", async () =>
   await page.locator("#problems", { hasText: /The source of the rules does not answer since .*Version 1 stays in force/ }).waitFor();
   assert.equal(await page.locator("#problems li").count(), 2);
   await cardOf(page, "second").getByText(/have passed uncounted/).waitFor();
-  // A page that is opened now has no list of versions, and says so nowhere as if there were none.
+  // A page opened now cannot load the list of versions, and must not claim that the list is empty.
   await page.reload();
   await page.locator("#problems li").nth(1).waitFor();
   await page.getByText("Block a client or network").waitFor();
@@ -453,7 +453,7 @@ test("hundred thousand limited clients do not slow the page", async () => {
   const page = await live();
   await page.getByLabel("Counted over").selectOption("10m");
   await page.locator("#limited li", { hasText: "limit once" }).first().waitFor();
-  // Each snapshot draws the chart anew: there is one a second.
+  // The page redraws the chart every second, for every snapshot.
   const picture = () => page.locator("#limits canvas").first().evaluate(canvas => canvas.toDataURL());
   for (let drawn = 0; drawn < 3; drawn += 1) {
     const last = await picture();

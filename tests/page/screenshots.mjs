@@ -1,8 +1,8 @@
-// Takes ten pictures of the page, with some minutes of load: see scripts/page.
+// Takes ten pictures of the page, after some minutes of load. Run by scripts/page.
 
 import { admin, freePort, load, logIn, open, startBrowser, startExample, startGateway, startRedis, until } from "./setting.mjs";
 
-// The pictures that pages of docs show. Look at the others, too, when you change the page.
+// The pictures in the docs. If you change the page, look at all other pictures too.
 const SHOWN = ["attack", "block", "phone", "redis-down"];
 const DESK = { colorScheme: "light", viewport: { width: 1100, height: 860 } };
 
@@ -35,7 +35,7 @@ async function take(page, name) {
 const desk = await live(server.admin, DESK);
 const phone = await live(server.admin, { colorScheme: "dark", viewport: { width: 390, height: 844 } });
 
-// While the load of the first gateway grows: one with rules and counters in Redis.
+// Start a second gateway with rules and counters in Redis, while the load of the first gateway grows.
 const port = await freePort();
 let redis = startRedis(port);
 const example = await startExample(process.env.EXAMPLE, port);

@@ -1,4 +1,4 @@
-// The gateway, its load, and a browser. Every wait is for a condition and has a deadline.
+// Starts the gateway, the load and a browser. Every wait has a condition and a deadline.
 
 import { spawn } from "node:child_process";
 import { createServer } from "node:net";
@@ -94,7 +94,7 @@ export async function open(browser, address, options = {}) {
   page.faults = [];
   page.on("pageerror", error => page.faults.push(String(error)));
   page.on("console", message => {
-    // An answer of the API that is an error is logged by the browser too.
+    // The browser also logs errors of the API.
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) page.faults.push(message.text());
   });
   await page.goto(address);

@@ -1,4 +1,4 @@
-//! The memory of a document with large expressions, as the allocator counts it: a process of its own, with one test.
+//! Tests the memory of large expressions. The allocator counts the whole process, so the program has a single test.
 
 use peak_alloc::PeakAlloc;
 use tower_quota_rules::{Format, Rules};

@@ -1,5 +1,6 @@
-//! The memory of single keys' overrides, as the allocator counts it: a process of its own, with one test.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+//! Tests the memory of overrides for single keys. The allocator counts the whole process, so the program has a single
+//! test.
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::fmt::Write as _;
 
@@ -9,10 +10,10 @@ use tower_quota_rules::{Format, Rules};
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Just above a power of two less an eighth: the most that tables waste.
+/// Slightly more than 7/8 of a power of two, where tables waste the most memory.
 const OVERRIDES: usize = 30_000;
 
-/// Returns the rules of this many overrides, with a hundred quotas.
+/// Returns rules with a number of overrides and a hundred different quotas.
 fn rules(overrides: usize) -> Rules {
     let mut text = String::from(
         "defaults: { key: header x-api-key }\nlimits: [{ name: minute, quota: 100/minute }]\noverrides:\n",

@@ -1,6 +1,6 @@
-//! Prints the public interface of a crate, an item a line.
+//! Prints the public interface of a crate, with a line for every item.
 //!
-//! `tower-quota-api FILE`, where FILE is what rustdoc has written as JSON.
+//! Run `tower-quota-api FILE`, where FILE is the JSON output of rustdoc.
 
 use std::error::Error;
 
@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args()
         .nth(1)
         .ok_or("usage: tower-quota-api FILE")?;
-    // Automatic traits follow from the fields, blanket ones from others' crates.
+    // Omit automatic traits, which follow from the fields, and blanket implementations of other crates.
     let api = Builder::from_rustdoc_json(file)
         .omit_blanket_impls(true)
         .omit_auto_trait_impls(true)

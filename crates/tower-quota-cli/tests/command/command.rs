@@ -1,4 +1,4 @@
-//! Runs the command.
+//! Runs the command in a process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub(crate) struct Ran {
     pub(crate) error: String,
 }
 
-/// Returns the command without the variables of the machine.
+/// Returns the command without the environment variables of the machine.
 pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tower-quota"));
     command.args(arguments);
@@ -24,7 +24,7 @@ pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Command {
     command
 }
 
-/// Runs the command to its end.
+/// Runs the command to the end.
 pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Ran {
     Ran::of(command(arguments).output().unwrap())
 }
@@ -39,14 +39,14 @@ impl Ran {
         }
     }
 
-    /// Checks the exit code, and returns what was printed.
+    /// Checks the exit code, and returns the output.
     #[track_caller]
     pub(crate) fn expect(self, code: i32) -> String {
         assert_eq!(self.code, code, "out: {}\nerror: {}", self.out, self.error);
         self.out
     }
 
-    /// Checks the exit code, and returns the JSON that was printed.
+    /// Checks the exit code, and returns the output as JSON.
     #[track_caller]
     pub(crate) fn json(self, code: i32) -> Value {
         serde_json::from_str(&self.expect(code)).unwrap()
@@ -61,7 +61,7 @@ impl Files {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// Writes a file, and returns its path.
+    /// Writes a file, and returns the path.
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         fs::write(&path, text).unwrap();

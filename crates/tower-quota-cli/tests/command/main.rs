@@ -1,5 +1,5 @@
-//! Tests of the command as users run it: the binary, its output, its exit code.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+//! Tests of the command as users run the binary, with the output and the exit code.
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod command;
 mod offline;

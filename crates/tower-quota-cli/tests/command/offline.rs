@@ -1,4 +1,4 @@
-//! Commands on files of rules.
+//! Tests of the commands that work on files.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -101,7 +101,7 @@ fn parts_of_code_have_stand_ins() {
 }
 
 #[test]
-fn own_tests_of_rules_decide_the_exit_code() {
+fn failing_rules_tests_set_exit_code() {
     let files = Files::new();
     let good = files.write("good.yaml", GOOD);
     assert!(

@@ -1,4 +1,4 @@
-//! A service with an admin API, in this process.
+//! A service with an admin API, in the process of the test.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tower_quota_testkit::TlsFiles;
 
 pub(crate) const TOKEN: &str = "a token of a test, 32 bytes long";
 
-/// A service that is limited, and its admin API on a port.
+/// A limited service, with the admin API on a separate port.
 pub(crate) struct TestService {
     runtime: Arc<Runtime>,
     app: Router,
@@ -78,7 +78,7 @@ impl TestService {
         }
     }
 
-    /// Serves the admin API over TLS too, with this certificate, and returns its address.
+    /// Serves the admin API over TLS too, and returns the address.
     pub(crate) fn serve_tls(&self, files: &TlsFiles) -> String {
         let certificates = vec![CertificateDer::from_pem_file(files.certificate()).unwrap()];
         let key = PrivateKeyDer::from_pem_file(files.key()).unwrap();
@@ -103,7 +103,7 @@ impl TestService {
             while let Ok((client, _)) = listener.accept().await {
                 let (acceptor, plain) = (acceptor.clone(), plain.clone());
                 tokio::spawn(async move {
-                    // A client that does not trust the certificate ends the handshake.
+                    // A client without trust in the certificate aborts the handshake.
                     let Ok(mut client) = acceptor.accept(client).await else {
                         return;
                     };
@@ -115,12 +115,12 @@ impl TestService {
         format!("https://localhost:{port}")
     }
 
-    /// Sends a request of a client, and returns the status of its response.
+    /// Sends a request from a client, and returns the status of the response.
     pub(crate) fn ask(&self, api_key: &str) -> u16 {
         self.send(api_key).status().as_u16()
     }
 
-    /// Sends a request of a client.
+    /// Sends a request from a client.
     pub(crate) fn send(&self, api_key: &str) -> Response {
         let request = Request::get("/")
             .header("x-api-key", api_key)

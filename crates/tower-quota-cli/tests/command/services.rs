@@ -1,4 +1,4 @@
-//! Commands on running services, by an admin API and by Redis.
+//! Tests of commands on running services, over the admin API and over Redis.
 
 use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer, TlsFiles};
 
@@ -12,7 +12,7 @@ tiers: { pro: { limits: { minute: 30/minute } } }
 assign: [{ key: \"pro_*\", tier: pro }]
 ";
 
-/// A target of commands: an admin API with its token, or Redis.
+/// The target of a command, either an admin API with a token, or Redis.
 struct TestTarget {
     variables: Vec<(&'static str, String)>,
 }
@@ -43,7 +43,7 @@ impl TestTarget {
     }
 }
 
-/// Puts rules, changes them, and goes back.
+/// Puts rules, changes the rules, and rolls back.
 fn change_rules(target: &TestTarget) {
     let files = Files::new();
     let first = files.write("first.yaml", RULES);
@@ -142,7 +142,7 @@ fn change_rules(target: &TestTarget) {
     target.run(&["rollback", "3", "--expect", "4"]).expect(0);
 }
 
-/// Puts rules after a shadow document was abandoned, and during another.
+/// Puts rules after an operator abandons a shadow document, and next to a second shadow document.
 fn put_after_shadows(target: &TestTarget) {
     let files = Files::new();
     let rules = files.write("rules.yaml", RULES);
@@ -178,7 +178,7 @@ fn put_replaces_no_shadow_unasked() {
     put_after_shadows(&TestTarget::redis(server.url()));
 }
 
-/// Puts rules over those of a colleague, who put hers in between.
+/// Puts rules after a colleague has put other rules.
 fn put_over_a_colleague(target: &TestTarget) {
     let files = Files::new();
     let (file, colleague) = (files.path("rules.yaml"), files.write("hers.yaml", RULES));
@@ -189,7 +189,7 @@ fn put_over_a_colleague(target: &TestTarget) {
     assert_eq!(files.read("rules.yaml"), RULES);
     target.run(&["put", &colleague, "--expect", "1"]).expect(0);
 
-    // The file is made from version 1.
+    // The file is based on version 1.
     files.write("rules.yaml", RULES.replace("3/minute", "4/minute"));
     let refused = target.run(&["put", file]);
     assert_eq!(refused.code, 1);
@@ -205,7 +205,7 @@ fn put_over_a_colleague(target: &TestTarget) {
         "version 4 is in force\n"
     );
 
-    // Nobody knows what the copy is made from.
+    // The copy does not name a base version.
     let copy = files.write("copy.yaml", RULES.replace("3/minute", "5/minute"));
     let refused = target.run(&["put", &copy]);
     assert_eq!(refused.code, 1);
@@ -313,7 +313,7 @@ fn key_that_was_never_seen_is_named() {
     }
 }
 
-/// Looks at a client, and blocks it.
+/// Looks up a client, and blocks the client.
 fn operate_clients(target: &TestTarget) {
     assert!(
         target
@@ -370,7 +370,7 @@ fn operate_clients(target: &TestTarget) {
     );
 }
 
-/// Gives a client another quota, and a credit, and ends both.
+/// Gives a client an override and a credit, and removes both.
 fn override_clients(target: &TestTarget) {
     let capacity = || target.run(&["peek", "minute", "ann", "--json"]).json(0)["capacity"].take();
     let of_ann = [
@@ -538,7 +538,7 @@ fn admin_api_over_https_needs_its_authority() {
     let path = |path: std::path::PathBuf| path.to_str().unwrap().to_owned();
     run(&["--ca", &path(files.certificate())]).expect(0);
 
-    // The system does not know the certificate, and another one does not match.
+    // The system does not trust the certificate, and a different certificate does not match.
     let another = TlsFiles::new();
     for arguments in [vec![], vec!["--ca".to_owned(), path(another.certificate())]] {
         let ran = run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
@@ -619,7 +619,7 @@ fn commands_work_by_all_kinds_of_redis() {
 
 #[test]
 fn unreachable_targets_exit_with_three() {
-    // A port that was free a moment ago, and where nothing listens.
+    // The port was free a moment ago, so no server listens.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);

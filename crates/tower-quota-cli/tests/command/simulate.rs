@@ -1,11 +1,11 @@
-//! Access logs through rules.
+//! Tests of simulations with access logs.
 
 use crate::command::{Files, run};
 
 const RULES: &str =
     "limits: [{ name: minute, quota: 5/minute, key: client_ip }]\nskip: [{ path: /healthz }]\n";
 
-/// Returns a log of one client that asks ten times in a minute, and one that asks twice.
+/// Returns a log with ten requests from a client in a minute, and two requests from a second client.
 fn log() -> String {
     let line = |address: &str, second: u32, path: &str| {
         format!(
@@ -46,7 +46,7 @@ fn simulation_counts_limited_requests_and_clients() {
         ),
         (&13.into(), &1.into())
     );
-    // Five at once, and none of the next is twelve seconds later.
+    // A client may send five requests at once, and a unit refills after twelve seconds.
     let new = &report["new"];
     assert_eq!(
         (&new["admitted"], &new["limited"], &new["uncounted"]),
@@ -127,7 +127,7 @@ fn suggested_quota_is_the_lowest_that_fits() {
             hit["new"]["limits"][0]["clients_hit"].clone(),
         )
     };
-    // Nine seconds give back one unit of nine a minute.
+    // At nine a minute, a unit refills within nine seconds.
     assert_eq!(suggest("0%"), ("9/minute".into(), 0.into()));
     assert_eq!(suggest("50%"), ("2/minute".into(), 1.into()));
     let unknown = run(&[
@@ -146,7 +146,7 @@ fn suggested_quota_is_the_lowest_that_fits() {
     );
 }
 
-/// Returns a log of two hundred clients with two requests each, one of them with six, and of one that sends 900.
+/// Returns a log of two hundred clients with two requests. Client 7 has four more, and client 250 sends 900.
 fn attacked_log() -> String {
     let line = |client: u32, second: u32| {
         format!(
@@ -337,7 +337,7 @@ fn log_without_requests_is_a_problem() {
     );
 }
 
-/// Replays a million lines. It prints the rate: `cargo test --release -p tower-quota-cli --test command -- --ignored --nocapture`.
+/// Replays a million lines and prints the rate. Run `cargo test --release -p tower-quota-cli --test command -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement, for a release build on an idle machine"]
 fn simulation_replays_250_000_lines_a_second() {

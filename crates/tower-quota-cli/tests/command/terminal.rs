@@ -1,4 +1,4 @@
-//! Commands in a real pseudo terminal, and into a pipe.
+//! Tests of commands in a pseudo terminal and in a pipe.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use crate::service::{TOKEN, TestService};
 
 const CLEAR: &str = "\u{1b}[2J";
 
-/// Starts a service with a client that its limit has refused.
+/// Starts a service, and sends requests until a client is refused.
 fn limited_service() -> TestService {
     let service = TestService::start();
     let rules = "limits: [{ name: minute, quota: 1/minute, key: header x-api-key }]";
@@ -22,7 +22,7 @@ fn limited_service() -> TestService {
     service
 }
 
-/// Runs a command until it has printed a text so many times, and returns what it printed.
+/// Runs a command until the output contains a text `times` times, and returns the output.
 fn printed(command: &mut Command, text: &str, times: usize) -> String {
     let mut child = command
         .env("TOWER_QUOTA_TOKEN", TOKEN)

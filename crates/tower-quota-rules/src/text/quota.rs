@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn given_burst_is_printed_though_it_is_the_default() {
+    fn given_default_burst_is_printed() {
         let given = Quota::per_minute(100).burst(100);
         assert_ne!(given, Quota::per_minute(100));
         assert_eq!(QuotaText::from(given).to_string(), "100/minute burst 100");

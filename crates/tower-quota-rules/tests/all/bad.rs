@@ -1,4 +1,4 @@
-//! Bad documents, and the expected messages next to each document: `bad/*`.
+//! Tests the messages for the bad documents in `bad`. A file next to the document has the expected messages.
 //!
 //! With `REWRITE=1`, the test writes the expected messages and `docs/reference/bad_rules.md`.
 
@@ -6,7 +6,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test stops at the first surprise"
+    reason = "tests may panic"
 )]
 
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ fn name(path: &Path) -> &str {
         .expect("a name")
 }
 
-/// Returns the problems of a document: all if it has errors, its warnings otherwise.
+/// Returns all problems of a document with errors, or the warnings of a valid document.
 fn problems(path: &Path, text: &str) -> Problems {
     match Rules::parse(text, Format::of_path(path).expect("a format")) {
         Ok(rules) => rules.warnings().clone(),
@@ -41,7 +41,7 @@ fn problems(path: &Path, text: &str) -> Problems {
     }
 }
 
-/// Compares a text with a file, or writes it.
+/// Compares a text with a file, or writes the file.
 fn compare(path: &Path, text: &str) {
     if std::env::var_os("REWRITE").is_some() {
         fs::write(path, text).expect("written");
@@ -55,7 +55,7 @@ fn compare(path: &Path, text: &str) {
     );
 }
 
-/// The problems that the page shows: a document, and the position of the problem in it.
+/// The problems on the page, each with a document and the position in the document.
 const SHOWN: [(&str, usize); 20] = [
     ("01-misspelt-field.yaml", 0),
     ("02-not-a-quota.yaml", 0),
@@ -79,7 +79,7 @@ const SHOWN: [(&str, usize); 20] = [
     ("23-not-addresses.yaml", 0),
 ];
 
-/// Returns the text of the page `bad_rules.md`.
+/// Returns the page `bad_rules.md`.
 fn page() -> String {
     let read = |name: &str| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))

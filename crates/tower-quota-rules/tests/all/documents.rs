@@ -1,10 +1,10 @@
-//! Documents that are read, printed and read again.
+//! Tests that read, print and compile documents.
 
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test stops at the first surprise"
+    reason = "tests may panic"
 )]
 
 use tower_quota::{MemoryStore, Quota, RateLimitLayer};
@@ -85,7 +85,7 @@ overrides:
         ("minute", "pro_vip", 500),
         ("minute", "203.0.113.7", 60),
         ("address", "203.0.113.7", 70),
-        // Its key says nothing about the tier.
+        // The limit's key does not determine the tier.
         ("user", "pro_1", 9),
     ] {
         assert_eq!(

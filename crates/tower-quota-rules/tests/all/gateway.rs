@@ -1,5 +1,5 @@
-//! A document as API gateways write them, through a layer.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+//! Tests a layer with a document that is typical for an API gateway.
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ fn request(path: &str, api_key: &str) -> Request<()> {
         .unwrap()
 }
 
-/// Returns the limits of a request with their quotas, and its tier.
+/// Returns the limits and quotas of a request, and the tier.
 fn limits(rules: &Rules, request: &Request<()>) -> (Vec<String>, Option<String>) {
     let explanation = rules.explain(&RequestHead::of(request));
     let limits = explanation
@@ -151,7 +151,7 @@ limits: [{ name: minute, quota: 2/minute }]
 overrides: { 45.66.77.88: { limits: { minute: unlimited } } }
 ";
     let rules = rules(text);
-    // The bytes of that address are the text "-BMX".
+    // The text "-BMX" has the same bytes as the address.
     assert_eq!(limits(&rules, &request("/", "-BMX")).0, ["minute 2/minute"]);
     let owner = Request::get("/")
         .extension(IpAddr::from([45, 66, 77, 88]))

@@ -1,10 +1,6 @@
-//! Large documents that are answered within bounds.
+//! Tests that large hostile documents are refused within bounds.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::fmt::Write as _;
 

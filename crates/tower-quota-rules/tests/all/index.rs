@@ -1,5 +1,5 @@
-//! The index finds what a list would: random documents and requests, beside a matcher without any index.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+//! Compares the index with a matcher without an index, on random documents and requests.
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use tower_quota_rules::{
     QuotaText, RouteRule, Rules, TierRule,
 };
 
-/// A request as the list sees it.
+/// A request in the form that the matcher without an index reads.
 #[derive(Clone, Debug)]
 struct Asked {
     method: &'static str,
@@ -137,7 +137,7 @@ fn many<T: std::fmt::Debug + Clone>(
     prop_oneof![3 => Just(None), 1 => vec(values, 1..3).prop_map(|values| Some(Many(values)))]
 }
 
-/// Returns values that are parsed from one of these texts.
+/// Returns values parsed from one of the texts.
 fn parsed<T: std::str::FromStr + std::fmt::Debug + Clone>(
     texts: &'static [&'static str],
 ) -> impl Strategy<Value = T> {
@@ -184,7 +184,7 @@ fn matching() -> impl Strategy<Value = Match> {
     (simple_match(), many(simple_match())).prop_map(|(matching, not)| Match { not, ..matching })
 }
 
-/// Returns matches that are not of every request, which lists refuse.
+/// Returns matches for lists. Lists refuse a match for every request.
 fn listed() -> impl Strategy<Value = Match> {
     let one = || Many(vec!["PUT".parse().unwrap()]);
     matching().prop_map(move |matching| Match {
@@ -293,13 +293,13 @@ fn document() -> impl Strategy<Value = Document> {
     )
 }
 
-/// Returns whether one of the sent values matches, or, out of doubt, the only one.
+/// Returns whether any sent value matches. Without `in_doubt`, different values never match.
 fn values_match(sent: &[&str], in_doubt: bool, matches: impl Fn(&[u8]) -> bool) -> bool {
     let is_one = sent.windows(2).all(|pair| pair[0] == pair[1]);
     (in_doubt || is_one) && sent.iter().any(|value| matches(value.as_bytes()))
 }
 
-/// Matches as the documentation says, field by field.
+/// Matches field by field, as the documentation describes.
 fn matches(matching: &Match, asked: &Asked, head: &RequestHead<'_>, in_doubt: bool) -> bool {
     let on_host = |pattern: &str| {
         let mut hosts = asked
@@ -369,7 +369,7 @@ fn matches(matching: &Match, asked: &Asked, head: &RequestHead<'_>, in_doubt: bo
         })
 }
 
-/// Returns what the document says of a request, found without an index.
+/// Returns the outcome, the tier and the limits of a request, without an index.
 fn expected(
     document: &Document,
     asked: &Asked,

@@ -1,4 +1,4 @@
-//! Documents, from their text to the answers of a service.
+//! Tests of documents, from the text to the answers of a service.
 
 mod bad;
 mod documents;

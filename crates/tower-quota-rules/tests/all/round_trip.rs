@@ -1,10 +1,10 @@
-//! Random texts and documents that are printed, read again, and equal.
+//! Tests that random documents are equal after printing and reading.
 
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test stops at the first surprise"
+    reason = "tests may panic"
 )]
 
 use std::fs;
@@ -24,7 +24,7 @@ use tower_quota_rules::{
     StoreFailureRule, TierRule,
 };
 
-/// Returns any quota that code can build. Numbers that none has are left out.
+/// Returns any valid quota. Skips numbers that no quota can have.
 fn quota() -> impl Strategy<Value = Quota> {
     let periods = prop_oneof![
         1_000_u64..1_000_000,
@@ -38,7 +38,7 @@ fn quota() -> impl Strategy<Value = Quota> {
     );
     (
         numbers,
-        // A document has no words for holds.
+        // A document cannot express holds.
         select(&Algorithm::ALL[..6]),
         any::<bool>(),
         1_u32..4,
@@ -69,7 +69,7 @@ fn name() -> impl Strategy<Value = NameText> {
     "[ -~]{1,64}".prop_map(|text| text.parse().expect("a name"))
 }
 
-/// Returns a name that is unlikely to be there twice.
+/// Returns a random name, unlikely to repeat.
 fn fresh_name() -> impl Strategy<Value = NameText> {
     "[ -~]{0,8}[a-z0-9]{12}".prop_map(|text| text.parse().expect("a name"))
 }

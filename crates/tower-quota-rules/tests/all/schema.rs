@@ -1,10 +1,10 @@
-//! The published JSON Schema.
+//! Tests of the published JSON Schema.
 
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test stops at the first surprise"
+    reason = "tests may panic"
 )]
 
 use std::fs;

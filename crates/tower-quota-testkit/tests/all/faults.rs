@@ -1,5 +1,5 @@
 //! Tests of the servers and the fault proxy.
-#![allow(clippy::unwrap_used, reason = "a failed step ends a test")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisSentinel, RedisServer};
 
-/// The time that a test waits for a reply that must not come.
+/// The time in which a blocked reply must not arrive.
 const QUIET_TIME: Duration = Duration::from_millis(200);
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -58,7 +58,7 @@ fn late_reply_is_never_early() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let mut stream = client(&proxy);
-    // Six bytes at fifteen a second take as long as the delay.
+    // At fifteen a second, six bytes take as long as the delay.
     for fault in [Fault::Delay(2 * QUIET_TIME), Fault::Slow(15)] {
         proxy.inflict(fault);
         stream.set_read_timeout(Some(QUIET_TIME)).unwrap();

@@ -1,13 +1,13 @@
-//! The server that the environment names.
+//! Tests of the server program that the environment names.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::env;
 use std::process::Command;
 
 use tower_quota_testkit::RedisServer;
 
-/// Starts a server in a process whose environment names this program, and returns what it prints.
+/// Starts a server in a process with an environment that names `program`, and returns the output.
 fn start(program: &str) -> String {
     let mut process = Command::new(env::current_exe().unwrap());
     process

@@ -1,5 +1,5 @@
 //! Tests of the scripted store.
-#![allow(clippy::unwrap_used, reason = "a failed step ends a test")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::future::Future;
 use std::pin::pin;
@@ -90,7 +90,7 @@ fn held_answer_waits_for_its_release() {
     let everyone = Key::EVERYONE;
     let charge = Charge::new("minute", &quota, &everyone);
     let mut first = pin!(store.check(&[charge]));
-    // The charge was taken before the delay, and other answers are not held.
+    // The store takes the charge before the delay, and delays no other answer.
     assert!(!block_on(store.check(&[charge])).unwrap().is_allowed());
     let wakes = Arc::<Wakes>::default();
     let waker = Waker::from(Arc::clone(&wakes));

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentile_is_an_eighth_too_high_at_most() {
+    fn percentile_exceeds_by_at_most_an_eighth() {
         for micros in (1..5000).chain([10_000, 123_456, 9_999_999]) {
             let latency = Latency::new();
             latency.record(Duration::from_micros(micros));

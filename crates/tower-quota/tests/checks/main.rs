@@ -2,11 +2,7 @@
 //!
 //! Each is logged once and counted. With its check turned off, nothing is logged. Apps without mistakes log nothing.
 #![cfg(feature = "axum")]
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on has failed"
-)]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may panic")]
 
 mod addresses;
 mod correct;

@@ -1,5 +1,5 @@
 //! Keys and conditions of valid and hostile requests.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod authorization;
 mod client_ip;

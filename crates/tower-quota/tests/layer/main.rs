@@ -1,5 +1,5 @@
 //! Tests of the layer through its public interface, one module per topic.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod axum_apps;
 #[cfg(feature = "axum")]

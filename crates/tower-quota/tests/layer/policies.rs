@@ -309,7 +309,7 @@ fn one_extractor_may_count_for_several_limits() {
 }
 
 #[test]
-fn more_limits_than_stores_decide_are_an_error() {
+fn too_many_limits_are_an_error() {
     let numbered = |count| (0..count).map(|number| limit(format!("limit-{number}")));
     let policy = numbered(Charge::MOST).fold(Policy::new(), Policy::limit);
     let conditional = limit("conditional").when(when::path("/"));
@@ -328,7 +328,7 @@ fn more_limits_than_stores_decide_are_an_error() {
 
 /// A client brings so many limits about that no store decides them. The policy is wrong, so the answer is no outage's.
 #[tokio::test]
-async fn request_with_too_many_limits_is_server_error() {
+async fn request_over_limit_count_is_server_error() {
     for on_store_failure in [
         OnStoreFailure::Allow,
         OnStoreFailure::Refuse,

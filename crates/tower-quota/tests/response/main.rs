@@ -1,5 +1,5 @@
 //! Tests of responses through the public interface: header fields and refusals, HTTP and gRPC.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod custom_styles;
 mod fields;

@@ -1,10 +1,6 @@
 //! Tests of throttled services, one module per topic.
 #![cfg(feature = "throttle")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that cannot go on has failed"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 mod failures;
 mod fixture;
