@@ -1,14 +1,15 @@
--- The model. A call defines it only if necessary, because that takes longer than a decision.
+-- The model of all algorithms. A call defines the model only if necessary, because the definition takes longer than a
+-- decision.
 
 local function saturating_sub(a, b)
   return max(a - b, 0)
 end
 
--- The methods of quotas, by the kind of state. A charge is a quota, too. The methods expect a state as of `now`, see
--- `advance`.
+-- The methods of quotas, by the kind of state. A charge is a quota too. Call `advance` first, because the methods
+-- expect a state as of `now`.
 local ALGORITHMS = {}
 
--- Returns the units left, less than 0 for a debt.
+-- Returns the remaining units. A debt is less than 0.
 local function balance(self, state, now)
   return self.capacity - div_ceil(self:used(state, now), unit_of(self))
 end

@@ -1,8 +1,8 @@
--- Token bucket, GCRA and leaky bucket. The bucket is full at `full_at`. `rest` is the surplus of the last refill, in
--- grains. lows.lua describes the `marks`.
+-- Decides token buckets, GCRA and leaky buckets. A bucket is full at `full_at`. `rest` is the surplus of the last
+-- refill, in grains. lows.lua describes the `marks`.
 local bucket = new_algorithm(TOKEN_BUCKET)
 
--- Returns the position of the last mark of an instant or earlier.
+-- Returns the position of the last mark at or before an instant.
 local function mark_at(marks, instant)
   for position = #marks - 1, 1, -2 do
     if marks[position] <= instant then
@@ -34,7 +34,7 @@ function bucket:advance(state)
   return state
 end
 
--- Returns the state with so many used grains.
+-- Sets the used grains, and returns the state.
 function bucket:set(state, used, now)
   if used == 0 then
     state.full_at, state.rest, state.marks = 0, 0, nil
@@ -66,18 +66,18 @@ function bucket:take(state, now, cost, is_refundable, most)
   return div(taken, self.grain)
 end
 
--- Takes units of a refused request, down to a debt.
+-- Takes units of a refused request, into debt up to `most_debt`.
 function bucket:penalise(state, now, cost, most_debt)
   self:take(state, now, cost, false, (self.capacity + most_debt) * self.grain)
 end
 
--- Gives back the least used grains since the charge, or the part of the charge that time has not refilled. The refill
--- is unknown if the bucket was full since, or counted by another quota.
+-- Refunds the least used grains since the charge, or the part of the charge that time has not refilled. The refill is
+-- unknown if the bucket has been full since the charge, or counted by another quota.
 function bucket:refund(state, now, cost, taken_at, is_prepared)
   local used = self:used(state, now)
   note_low(state.marks, used)
   local first = state.marks and mark_at(state.marks, taken_at)
-  -- The charge took no more than a bucket counts.
+  -- The charge took at most MOST_USED grains.
   local charged, back = min(cost * self.grain, MOST_USED), 0
   if first or not is_prepared then
     back = saturating_sub(charged, saturating_sub(now, taken_at) * self.pace)
@@ -96,7 +96,7 @@ function bucket:encode(state)
   return self.pace > 1 and pack('<I7', state.rest) or ''
 end
 
--- Reads stored bytes. Returns the state and the position after it.
+-- Reads stored bytes. Returns the state and the position after the state.
 function bucket:decode(bytes, position, full_at)
   local rest = 0
   if self.pace > 1 then

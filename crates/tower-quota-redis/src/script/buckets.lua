@@ -1,8 +1,8 @@
--- The fast path for plain decisions about buckets. It makes few tables and calls few functions, because a busy server
--- spends its time here. It raises an error to leave a decision to the model.
+-- The fast path for plain decisions about buckets. Creates few tables and calls few functions, because a busy server
+-- spends most time here. An error leaves the decision to the model.
 
--- Prepares a template. Each client has a part, with the limits from `first` to `last`. `used` and `marks` of the
--- template and `values` of a part are worked on by each decision.
+-- Prepares a template. Every client has a part, with the limits from `first` to `last`. Every decision overwrites
+-- `used` and `marks` of the template, and `values` of a part.
 local function prepare(template)
   local parts, limits = {}, {}
   for k, charge in ipairs(template.charges) do
@@ -35,8 +35,8 @@ local function prepare(template)
   return parts
 end
 
--- Reads the slots of an entry in any order, from a position on. The limits before `k` are read. Sets `pieces` of the
--- part: the slots in their order, each the position of a limit or the bytes of another slot.
+-- Reads the slots of an entry in any order, from a position on. The caller has read the limits before `k`. Sets
+-- `pieces` of the part to the slots in stored order, as the position of a limit or the bytes of an unknown slot.
 local function scan(template, part, state, position, k, now)
   local limits, used, marks, pieces, is_found = template.limits, template.used, template.marks, {}, {}
   part.longest = 0
@@ -91,11 +91,11 @@ local function scan(template, part, state, position, k, now)
   part.pieces = pieces
 end
 
--- Reads the used grains of a part's limits. Returns whether its charges fit.
+-- Reads the used grains of the limits of a part. Returns whether the charges fit.
 local function read(template, part, state, now)
   local limits, used, fits = template.limits, template.used, true
   local k, last, position, beyond = part.first, part.last, 9, #state + 1
-  -- Most entries have the slots of the limits in their order.
+  -- Most entries have the slots in the order of the limits.
   while k <= last do
     local limit = limits[k]
     local behind = position + limit.width
@@ -126,7 +126,7 @@ local function read(template, part, state, now)
   return fits
 end
 
--- Takes the charges of a part, and writes the entry of its client.
+-- Takes the charges of a part, and writes the entry of the client.
 local function take(template, part, client, now)
   local used, marks, values, pieces = template.used, template.marks, part.values, part.pieces
   local longest, slots = pieces and part.longest or 0, pieces and {}
@@ -167,7 +167,7 @@ local function take(template, part, client, now)
   states[client] = pack(HEADER, VERSION, now) .. concat(pieces)
 end
 
--- Returns the reply to the decision whose template is at a place in `decisions`, before its clients.
+-- Returns the reply to a decision. `decisions` has the template at `place`, followed by the clients.
 local function decide_buckets(template, place)
   local parts, now, are_new, fits = template.parts or prepare(template), clock, true, true
   for p = 1, #parts do

@@ -5,12 +5,12 @@ local function convert(state, old, new, now)
   if new.kind == TOKEN_BUCKET then
     return new:set(fresh, used, now)
   end
-  -- A hold of the request that converts the state must have an instant of its own.
+  -- The request may add a hold at `now`, and every hold needs a different instant.
   new:take(fresh, new.kind == CONCURRENT and max(now - 1, 0) or now, used)
   return fresh
 end
 
--- Returns whether a state of one quota counts for the other as it is.
+-- Returns whether two quotas can share a state without conversion.
 local function shares_state(one, other)
   return one.kind == other.kind
     and one.grain == other.grain

@@ -13,7 +13,7 @@ local function prepare_charge(charge, now)
   end
 end
 
--- Judges the charges of a request. The charges that accept a partial grant get the same number of units.
+-- Judges the charges of a request. All charges that accept a partial grant get the same number of units.
 local function judge_all(operation, charges, now)
   local together = math.huge
   for _, charge in ipairs(charges) do
@@ -36,7 +36,7 @@ local function judge_all(operation, charges, now)
   end
 end
 
--- Takes the units of a charge, or gives them back. Returns the units taken.
+-- Takes or refunds the units of a charge. Returns the taken units.
 local function change(template, charge, now)
   local operation, units, taken_at = template.operation, charge.units, template.taken_at
   if operation == RESET then
@@ -55,7 +55,7 @@ local function change(template, charge, now)
       return max(charge:balance(state_for(charge, now), now) - before, 0)
     end
   elseif not charge.is_left_out then
-    -- Only a bucket reads the most used grains.
+    -- Only a bucket reads the last argument.
     local most = has(charge.flags, FORCED) and charge.capacity * charge.grain + charge.max_wait * charge.pace or nil
     return edit(charge, now, 'take', units, has(charge.flags, REFUNDABLE), most)
   elseif has(charge.flags, COUNTS_REFUSALS) then
@@ -66,7 +66,7 @@ local function change(template, charge, now)
   return 0
 end
 
--- Adds a strike if the charge's own limit refuses.
+-- Adds a strike if the limit of the charge refuses.
 local function strike(operation, charge, now)
   local strikes, counts = charge.strikes, operation == CHECK or operation == REFUSED_ALREADY
   if not (strikes and counts and charge.units > 0) then
@@ -78,7 +78,8 @@ local function strike(operation, charge, now)
   end
 end
 
--- Decides all charges of a request, and returns the reply. A shadow is taken if it fits and the others are taken.
+-- Decides all charges of a request, and returns the reply. A shadow is taken if the shadow fits and all other charges
+-- are taken.
 local function decide(template, place)
   local operation, charges, now, entries = template.operation, template.charges, clock, {}
   for i = 1, template.clients do
@@ -99,7 +100,7 @@ local function decide(template, place)
     has_hold = has_hold or charge.kind == CONCURRENT
   end
   if has_hold and not is_refused and (operation == CHECK or operation == CHARGE_ANYWAY) then
-    -- The instant of a hold is later than all earlier changes, so that it identifies the hold.
+    -- Use an instant after all earlier changes, so that the instant identifies the hold.
     for _, entry in ipairs(entries) do
       now = max(now, entry.at + 1)
     end

@@ -1,4 +1,4 @@
--- Reads the entry of a client. A counter, which is a charge or its strikes, refers to its `entry`.
+-- Reads the entry of a client. A counter is a charge or the strikes of a charge, and refers to the `entry`.
 local function load_entry(stored)
   local loaded = { at = 0, slots = {}, slot_of = {} }
   if not stored then
@@ -25,14 +25,14 @@ local function load_entry(stored)
     longest = max(longest, full - at)
   end
   if at > border + longest then
-    -- A clock so far ahead must have been wrong.
+    -- An instant so far ahead comes from a wrong clock.
     return load_entry(nil)
   end
   loaded.at = at
   return loaded
 end
 
--- Parses a slot, under the quota of a counter if that is the slot's own.
+-- Parses a slot. Uses the quota of the counter if the slot has the same quota.
 local function parse(slot, counter)
   local bytes, quota, position = slot.bytes, counter, nil
   local kind = byte(bytes, 5)
@@ -58,7 +58,7 @@ local function slot_bytes(quota, state)
   return state.marks and with_marks(bytes, state.marks) or bytes
 end
 
--- Returns the slot of a counter if it is still used.
+-- Returns the slot of a counter, if units are still used.
 local function slot_for(counter, now)
   local slot = counter.entry.slot_of[counter.id]
   if slot and slot.full_at > now then
@@ -82,13 +82,13 @@ local function state_for(counter, now)
   return convert(slot.state, slot.quota, counter, now)
 end
 
--- Returns the microseconds for which the strikes of a charge block its limit.
+-- Returns the microseconds for which the strikes of a charge block the limit.
 local function blocked_for(charge, now)
   local strikes = charge.strikes
   return strikes and strikes:until_fits(state_for(strikes, now), now, 0) or 0
 end
 
--- Returns the verdict on the units of a charge, and its microseconds.
+-- Returns the verdict on the units of a charge, and the wait in microseconds.
 local function judge(charge, now)
   local flags, units = charge.flags, charge.units
   if has(flags, FORCED) or units == 0 and not charge.is_report then
@@ -103,7 +103,7 @@ local function judge(charge, now)
   local wait = charge:until_fits(state, now, units)
   local retry = wait
   if has(flags, QUEUES) then
-    -- The queue must have a place now, and the turn must come soon enough.
+    -- The queue must have a free place, and the wait must be short enough.
     wait = div_ceil(charge:used(state, now), charge.pace)
     retry = max(retry, wait - charge.max_wait)
   elseif charge.kind == TOKEN_BUCKET then
@@ -140,18 +140,18 @@ local function needs_conversion(counter, now)
   return has_other_quota(counter, now) and counter:full_at(state_for(counter, now)) > now
 end
 
--- Returns whether the same quota or windows still count a charge. A turn in a queue must be the last one.
+-- Returns whether the same quota or windows still count a charge. In a queue, the charge must be the last.
 local function may_refund(charge, taken_at, now)
   local slot = slot_for(charge, now)
   if not slot or not shares_state(slot.quota, charge) then
     return false
   end
-  -- A refund has the end of its turn in the place of the longest wait.
+  -- A refund sends the end of the turn in `max_wait`.
   return not has(charge.flags, QUEUES) or slot.full_at <= taken_at + charge.max_wait
 end
 
--- Changes the state of a counter by one of its methods, and converts it to the counter's quota. Returns the
--- units that the change takes.
+-- Converts the state of a counter to the current quota, and changes the state by a method. Returns the units that the
+-- change takes.
 local function edit(counter, now, change, ...)
   local entry, state = counter.entry, state_for(counter, now)
   local slot = entry.slot_of[counter.id]
@@ -169,16 +169,16 @@ local function edit(counter, now, change, ...)
   return taken
 end
 
--- Removes the slot of a number.
+-- Removes the slot with a number.
 local function forget(entry, id)
   entry.is_changed = true
   if entry.slot_of[id] then
-    -- `encode` drops it.
+    -- `encode` drops the slot.
     entry.slot_of[id].full_at, entry.slot_of[id] = 0, nil
   end
 end
 
--- Returns the stored form, and the instant at which the entry is full. A changed entry loses its full slots.
+-- Returns the stored bytes, and the instant at which the entry is full. A changed entry loses full slots.
 local function encode(entry, now, is_abridged)
   local parts, longest = { pack(HEADER, VERSION, entry.is_changed and now or entry.at) }, 0
   for _, slot in ipairs(entry.slots) do

@@ -1,5 +1,5 @@
--- Holds, oldest first. Each of the `entries` has the instant of its charge, its expiry and its units. The instant
--- identifies the hold. `first` is the first expiry, and `full_at` the last.
+-- Holds, oldest first. An entry has the instant of the charge, the expiry and the units. The instant identifies the
+-- hold. `first` is the first expiry, and `full_at` is the last expiry.
 local holds = new_algorithm(CONCURRENT)
 
 local HOLD, HOLD_WIDTH = '<I7I7I7', 21
@@ -14,7 +14,7 @@ local function count(state, expires_at, units)
   state.full_at = max(state.full_at, expires_at)
 end
 
--- Drops expired holds. `first` tells whether there are any, because a scan of many holds takes long.
+-- Drops expired holds. Checks `first` before a scan, because a scan of many holds takes long.
 function holds:advance(state, now)
   if state.first > now then
     return state
@@ -46,7 +46,7 @@ function holds:until_fits(state, now, cost)
   return min(LONGEST_RETRY, state.first - now)
 end
 
--- Replaces the entries, and counts them again.
+-- Replaces the entries, and counts the units again.
 function holds:set(state, now, entries)
   state.entries, state.first = entries, 0
   self:advance(state, now)
@@ -69,7 +69,7 @@ function holds:take(state, now, cost)
   return units - held
 end
 
--- A refused request has no hold that it could release.
+-- A refused request has no hold, and could release no hold later.
 function holds:penalise() end
 
 function holds:refund(state, now, cost, taken_at)
@@ -77,14 +77,14 @@ function holds:refund(state, now, cost, taken_at)
   if hold then
     local _, expires_at, units = unpack_from(HOLD, hold)
     if units <= cost then
-      -- The hold stays for its first microsecond, so that no later hold has its instant.
+      -- Keep the hold for the first microsecond, so that no later hold has the same instant.
       units, expires_at = cost, taken_at + 1
     end
     self:set(state, now, before .. pack(HOLD, taken_at, expires_at, units - cost) .. after)
   end
 end
 
--- Extends a hold to a full expiry time from now. Returns its units.
+-- Extends a hold to a full expiry time from now. Returns the units of the hold.
 function holds:renew(state, now, taken_at)
   local before, hold, after = split(state.entries, HOLD_WIDTH, taken_at)
   if not hold then

@@ -1,5 +1,5 @@
--- The low marks of a bucket, in a list: an instant, the least grains used since, the next instant, and so on. Both rise
--- from mark to mark.
+-- The low marks of a bucket, in a list. A mark is an instant, followed by the least used grains since the instant. The
+-- instants and the grains rise from mark to mark.
 
 -- Lowers the marks, if any, to the used grains just before a change.
 local function note_low(marks, used)
@@ -37,7 +37,7 @@ local function add_mark(marks, now, used)
   end
 end
 
--- Returns a slot's bytes with the marks of its bucket.
+-- Returns the bytes of a slot with the marks of the bucket.
 local function with_marks(slot, marks)
   local packed = pack('<' .. rep('I7', #marks), unpack(marks))
   return sub(slot, 1, 4) .. char(TOKEN_BUCKET + WATCHED) .. sub(slot, 6, -8) .. packed .. sub(slot, -7)

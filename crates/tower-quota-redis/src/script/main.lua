@@ -1,4 +1,4 @@
--- Decides the decisions in their order. Each decision finds the entries as those before it have left them.
+-- Makes the decisions in order. A decision sees the changes of all earlier decisions.
 local replies, decide, place = {}, nil, 1
 for number = 1, decision_count do
   local template = templates[decisions[place]]
@@ -14,7 +14,7 @@ for number = 1, decision_count do
   place = place + 1 + template.clients
 end
 
--- Writes the changed entries. A server that may not write, or has no memory, refuses the first write.
+-- Writes the changed entries. A read-only server, or a server without free memory, refuses the first write.
 local refusal
 for client, full in pairs(full_at) do
   local key, state, answer = KEYS[client], states[client], nil
@@ -31,8 +31,8 @@ for client, full in pairs(full_at) do
   full_at[client] = nil
 end
 if refusal then
-  -- Decisions whose changes are written, or that have none, hold nevertheless. The others fail with the words of the server.
-  -- Before version 7, a server adds the line of the script before its words, and a line break after them.
+  -- Decisions remain valid if all changes are written, or without changes. Other decisions fail with the message of the
+  -- server. Before version 7, a server adds the line of the script to the message, and a line break at the end.
   local words = string.gsub(refusal, '^@user_script: %d+: ', '')
   words = sub(string.match(words, '^%-?(.-)%s*$'), 1, 255)
   place = 1

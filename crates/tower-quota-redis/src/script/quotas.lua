@@ -1,4 +1,4 @@
--- Reads a stored quota from the kind of its state on. Returns the quota and the position after it.
+-- Reads a stored quota, beginning with the kind of the state. Returns the quota and the position after the quota.
 local function stored_quota(bytes, position)
   local kind = byte(bytes, position)
   local quota = { kind = kind == TOKEN_BUCKET + WATCHED and TOKEN_BUCKET or kind, offset = 0 }
@@ -14,17 +14,17 @@ local function stored_quota(bytes, position)
   return quota, position
 end
 
--- Returns the parts of a unit that a state counts.
+-- Returns the number of parts in a unit. A state counts parts.
 local function unit_of(quota)
   return quota.kind == TOKEN_BUCKET and quota.grain or 1
 end
 
--- Returns a * b / c rounded down, and the rest. All are at most 2^50, and `a` is below `c`.
+-- Returns a * b / c rounded down, and the rest. The numbers are at most 2^50, and `a` is below `c`.
 local function multiply_divide(a, b, c)
   if b == 0 then
     return 0, 0
   end
-  -- One digit of `b` at a time, to a base that keeps all numbers below 2^53.
+  -- Multiplies by a digit of `b` at a time, to a base that keeps all numbers below 2^53.
   local base = div(2 ^ 52, c)
   local quotient, rest = multiply_divide(a, div(b, base), c)
   rest = rest * base + a * (b % base)

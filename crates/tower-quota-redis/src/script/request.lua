@@ -46,27 +46,28 @@ for i = 1, template_count do
   end
 end
 
--- For each decision its template, then its clients.
+-- The template of every decision, followed by the clients.
 local decisions = { unpack_from('<' .. rep('H', (#request - position + 1) / 2), request, position) }
 
--- A test gives the instant. Its clock differs from the server's, so the server keeps its entries for a minute at least.
+-- A test gives the instant. The clock of the test differs from the server's clock, so the server keeps the entries for
+-- a minute at least.
 local shortest_lifetime = 60000
 if is_given == 0 then
   local time = call('TIME')
   clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
   shortest_lifetime = 1
 end
--- A later change may be from a clock that was wrong.
+-- A change after the border may come from a wrong clock.
 local border = clock + TRUSTED_LEAD
 
--- The stored entry of each client, or false.
+-- The stored entries of the clients, or false.
 local states = call('MGET', unpack(KEYS))
 
--- The instant at which each changed entry is full. `states` has the entry, or false if it is full already.
+-- The instants at which changed entries are full. `states` has the entry, or false for a full entry.
 local full_at = {}
 
--- Returns the milliseconds until an instant as text. Redis would print a number with all its digits. New clients share
--- the instant, and printing is slow.
+-- Returns the milliseconds until an instant as text. Redis would print a number with all digits. Printing is slow,
+-- so new clients with the same instant share the text.
 local printed, lifetime
 local function lifetime_until(full)
   if full ~= printed then

@@ -1,7 +1,8 @@
--- Logs and holds are strings of entries with a fixed width, because parsing a long list takes long. Each entry begins
--- with its instant.
+-- Logs and holds are strings of entries with a fixed width, because parsing a long list takes long. An entry begins
+-- with the instant.
 
--- Returns the bytes of the first entries whose first two numbers satisfy a condition. The others must not satisfy it.
+-- Returns the length of the first entries. The first two numbers of the entries satisfy a condition, and later entries
+-- must not satisfy the condition.
 local function prefix(entries, width, condition)
   local low, high = 0, #entries / width
   while low < high do
@@ -25,8 +26,8 @@ local function split(entries, width, instant)
   end
 end
 
--- Sliding window log. Each of the `entries` has an instant, and the running total up to and including its units. `base`
--- is the running total before the first entry.
+-- Sliding window log. An entry has an instant, and the running total including the units of the entry. `base` is the
+-- running total before the first entry.
 local sliding_log = new_algorithm(SLIDING_LOG)
 
 local ENTRY, WIDTH = '<I7I7', 14
@@ -63,13 +64,13 @@ function sliding_log:advance(state, now)
   if state.entries == '' then
     state.base = 0
   elseif state.base > MOST_COUNTED then
-    -- Running totals only grow. They restart long before they are no longer exact.
+    -- Running totals only grow. Restart the totals while the numbers are still exact.
     state.base, state.entries = 0, lowered(state.entries, state.base)
   end
   return state
 end
 
--- Merges all but the oldest stamps into one.
+-- Merges the newest stamps, and keeps KEPT_STAMPS of the oldest.
 local function abridge(state)
   local kept, _, total = KEPT_STAMPS * WIDTH, newest(state)
   if #state.entries > kept + WIDTH then
@@ -85,7 +86,7 @@ end
 
 function sliding_log:until_fits(state, now, cost)
   local _, total = newest(state)
-  -- Entries have to expire up to this total.
+  -- All entries up to the total must expire.
   local must_go = total + cost - self.capacity
   if state.base >= must_go then
     return 0

@@ -25,7 +25,7 @@ end
 
 function window:ends(state)
   if state.start < self.offset then
-    -- The first window, which begins before the epoch.
+    -- The first window begins before the epoch.
     return self.offset
   end
   return state.start + self.pace
@@ -44,7 +44,7 @@ function window:used(state, now)
   return state.count + div_ceil(state.before * overlap, steps)
 end
 
--- Returns how far into a window an earlier count first weighs at most `room` units.
+-- Returns the time into a window after which the earlier count weighs at most `room` units.
 function window:until_weight_fits(before, room)
   if before <= room or self.kind ~= SLIDING_WINDOW then
     return 0
@@ -57,7 +57,7 @@ function window:until_fits(state, now, cost)
   if self:used(state, now) <= free then
     return 0
   elseif state.count <= free then
-    -- The window before has to fade far enough.
+    -- The earlier window has to fade far enough.
     return state.start - now + self:until_weight_fits(state.before, free - state.count)
   end
   -- The current window has to end and fade far enough.
@@ -74,7 +74,7 @@ function window:full_at(state)
 end
 
 function window:take(state, now, cost)
-  -- The window of the first request begins with it.
+  -- The window begins with the first request.
   if state.count == 0 and self.kind >= FROM_FIRST_REQUEST then
     state.start = now
   end
