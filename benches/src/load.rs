@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tower_quota_testkit::RedisServer;
+use tower_quota_dev::RedisServer;
 
 use crate::timing::{now, rest};
 use crate::traffic::Draws;

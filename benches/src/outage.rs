@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::Request;
 use tower::{Layer, ServiceExt};
 use tower_quota::{Limit, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key};
-use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 
 use crate::layer::contenders::{Trivial, request};
 use crate::report::Report;

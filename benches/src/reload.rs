@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use tower::{Layer, Service};
 use tower_quota::store::{Charge, Operation};
 use tower_quota::{Key, Name, Policy, Quota, RateLimitLayer, RedisStore, Store};
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{LiveOptions, LiveRules, NewVersion, RedisRules, RuleStore};
 use tower_quota_rules::Format;
-use tower_quota_testkit::RedisServer;
 
 use crate::layer::contenders::Trivial;
 use crate::report::Report;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tower_quota_core::{Charge, Clock, Key, MemoryStore, Name, Quota, Store};
+use tower_quota_dev::simulation::{self, Network, VirtualClock};
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::{self, Network, VirtualClock};
 
 use crate::report::Report;
 use crate::traffic::{Draws, Trace, Traffic};

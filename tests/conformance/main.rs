@@ -12,8 +12,9 @@ mod steps;
 use std::time::Duration;
 
 use tower_quota_core::{MemoryStore, Store};
+use tower_quota_dev::RedisServer;
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::{ManualClock, RedisServer, block_on};
+use tower_quota_testkit::{ManualClock, block_on};
 
 use self::differs::DIFFERS;
 

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tower_quota::metrics;
-use tower_quota_testkit::RedisServer;
+use tower_quota_dev::RedisServer;
 
 use crate::prometheus::{Prometheus, query_path};
 use crate::recorder::{file, recorder};

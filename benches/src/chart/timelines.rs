@@ -10,8 +10,8 @@ use plotters::series::LineSeries;
 use plotters::style::text_anchor::VPos;
 use plotters::style::{Color, RGBColor};
 use tower_quota_core::{Charge, Clock, Key, MemoryStore, Name, Quota, Store};
+use tower_quota_dev::simulation::{self, Network, VirtualClock};
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::{self, Network, VirtualClock};
 use tower_quota_testkit::{ManualClock, block_on};
 
 use super::pictures::{

@@ -7,8 +7,8 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, Pipeline, Script};
 use tower_quota_core::{Charge, Key, Name, Quota, Store};
+use tower_quota_dev::{RedisCluster, RedisServer};
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::{RedisCluster, RedisServer};
 
 pub(super) const TOWER_QUOTA: &str = "tower-quota";
 pub(super) const TWO_CONNECTIONS: &str = "tower-quota, 2 connections";

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 
 pub(crate) use self::contenders::connect;
 use self::contenders::{

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use super::contenders::{GCRA, SCRIPT, Shape, TOWER_QUOTA, connect, script_per_limit, tower_quota};
 use crate::report::Report;

@@ -5,8 +5,8 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tower_quota_dev::RedisServer;
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::RedisServer;
 
 use super::contenders::{
     DEADLINE, GCRA, SCRIPT, Shape, TOWER_QUOTA, connect, script_per_limit, tower_quota,

@@ -5,10 +5,7 @@
 //!    that other processes share. [`ModelStore`] keeps its counters.
 //! 3. [`conformance_tests!`]: the conformance suite, a `#[test]` for each rule that a store must keep.
 //! 4. `differential` (feature `differential`): random traces on a store and the model, compared in every field.
-//! 5. `simulation` (feature `simulation`): instances behind a network that delays and loses, in virtual time.
-//! 6. [`RedisServer`], [`RedisCluster`], [`RedisSentinel`]: real servers on free ports, with or without TLS.
-//! 7. [`FaultProxy`]: a proxy that delays, slows, cuts or drops what passes.
-//! 8. [`block_on`]: runs a future that needs no runtime.
+//! 5. [`block_on`]: runs a future that needs no runtime.
 //!
 //! # Test your limits
 //!
@@ -75,8 +72,6 @@
 //! * The store under test must take its time from the [`ManualClock`]. A server's own clock, or an expiry by it, makes
 //!   entries disappear early: send the instant along, and let entries expire later than they are full.
 //! * A store that evicts must have room for the keys of a test: three keys for a random trace.
-//! * The servers need `redis-server` on the `PATH`, or the environment variable `REDIS_SERVER`: the path of a Redis,
-//!   Valkey or KeyDB server. TLS needs `openssl`.
 //! * A test panics with the step at which the store differs. A random trace is shrunk first.
 
 #![forbid(unsafe_code)]
@@ -87,30 +82,15 @@ mod clock;
 pub mod conformance;
 #[cfg(feature = "differential")]
 pub mod differential;
-mod fault_proxy;
 mod model;
 mod model_store;
-mod process;
-mod redis_cluster;
-mod redis_sentinel;
-mod redis_server;
-mod resp;
 mod scripted_store;
 mod shared_store;
-#[cfg(feature = "simulation")]
-pub mod simulation;
-mod tls;
-mod wait;
 
 pub use self::block_on::block_on;
 pub use self::clock::ManualClock;
-pub use self::fault_proxy::{Fault, FaultProxy};
 pub use self::model_store::ModelStore;
-pub use self::redis_cluster::{RedisCluster, SlotMove};
-pub use self::redis_sentinel::RedisSentinel;
-pub use self::redis_server::RedisServer;
 pub use self::scripted_store::{
     RecordedCharge, RecordedOperation, ScriptedAnswer, ScriptedError, ScriptedStore,
 };
 pub use self::shared_store::SharedStore;
-pub use self::tls::TlsFiles;

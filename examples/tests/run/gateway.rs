@@ -1,6 +1,6 @@
 //! Tests of the gateway and of changes to the rules while requests run.
 
-use tower_quota_testkit::RedisServer;
+use tower_quota_dev::RedisServer;
 
 use crate::example::{Example, Request, get, request};
 

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use tower_quota_testkit::RedisServer;
+use tower_quota_dev::RedisServer;
 
 use crate::example::{Example, get, post, program};
 

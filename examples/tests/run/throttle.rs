@@ -6,7 +6,7 @@ use futures_util::{SinkExt, StreamExt};
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tower_quota_testkit::RedisServer;
+use tower_quota_dev::RedisServer;
 
 use crate::example::{Example, program};
 

@@ -265,7 +265,7 @@ async fn counters_of_a_limit_are_listed() {
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn counters_in_redis_are_listed() {
-    let server = tower_quota_testkit::RedisServer::start();
+    let server = tower_quota_dev::RedisServer::start();
     let counters = tower_quota_redis::RedisStore::connect(&server.url()).await;
     let (options, live) = (options().allow_showing_keys(), LiveOptions::new());
     let instance = Instance::counting(counters.unwrap(), MemoryRules::new(), options, live).await;
@@ -307,7 +307,7 @@ async fn busy_clients_are_estimated() {
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn top_is_that_of_all_instances() {
-    let server = tower_quota_testkit::RedisServer::start();
+    let server = tower_quota_dev::RedisServer::start();
     let start = async || {
         let top = SharedTop::new(&server.url(), "admin")
             .unwrap()
@@ -355,7 +355,7 @@ async fn top_is_that_of_all_instances() {
 #[tokio::test]
 async fn listed_client_has_status_of_own_counter() {
     use tower_quota_live::SharedTop;
-    let server = tower_quota_testkit::RedisServer::start();
+    let server = tower_quota_dev::RedisServer::start();
     let counters = tower_quota::MemoryStore::new();
     let start = async |key: &str| {
         let top = SharedTop::new(&server.url(), "status").unwrap();

@@ -6,8 +6,8 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tower_quota_admin::{AdminOptions, ProblemKind};
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{FileRules, MemoryRules, RedisRules};
-use tower_quota_testkit::RedisServer;
 
 use crate::server::{Instance, RULES, options, problem};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tower_quota_admin::ProblemKind;
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{MemoryRules, RedisRules};
-use tower_quota_testkit::RedisServer;
 
 use crate::server::{Instance, RULES, options, problem};
 

@@ -6,9 +6,9 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tower_quota::{Limit, Policy, Quota, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, ProblemKind, router};
+use tower_quota_dev::RedisServer;
 use tower_quota_live::MemoryRules;
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::RedisServer;
 
 use crate::server::{Instance, TOKEN, options, problem, serve};
 

@@ -18,8 +18,8 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, router};
+use tower_quota_dev::TlsFiles;
 use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, ShadowCounts, WithoutRules};
-use tower_quota_testkit::TlsFiles;
 
 pub(crate) const TOKEN: &str = "a token of a test, 32 bytes long";
 

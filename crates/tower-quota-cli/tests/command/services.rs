@@ -1,6 +1,6 @@
 //! Tests of commands on running services, over the admin API and over Redis.
 
-use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer, TlsFiles};
+use tower_quota_dev::{RedisCluster, RedisSentinel, RedisServer, TlsFiles};
 
 use crate::command::{Files, Ran, command};
 use crate::service::{TOKEN, TestService};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Key, MemoryStore, Operation, Quota, Store};
+use tower_quota_dev::simulation::{Network, VirtualClock, run};
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::{Network, VirtualClock, run};
 
 use crate::fleet::{Fleet, Outcome};
 use crate::{LIMIT, key, pass};

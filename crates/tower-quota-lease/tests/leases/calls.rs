@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tower_quota_core::{Charge, Quota, RefusalCache, Store};
+use tower_quota_dev::simulation::{self, Network, VirtualClock, run};
 use tower_quota_lease::{LeaseOptions, LeaseStats, Leased};
-use tower_quota_testkit::simulation::{self, Network, VirtualClock, run};
 
 use crate::server::Server;
 use crate::{LIMIT, check, instance_over, key, pass};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Operation, Store};
+use tower_quota_dev::simulation::{Network, VirtualClock, run};
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::{Network, VirtualClock, run};
 
 use crate::server::Server;
 use crate::{LIMIT, QUOTA, check, instance, key, make_hot, pass, stored_units};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::bool;
 use proptest::prelude::*;
 use tower_quota_core::{Algorithm, Operation, Quota};
-use tower_quota_testkit::simulation::run;
+use tower_quota_dev::simulation::run;
 
 use crate::audit::audit;
 use crate::fleet::Fleet;

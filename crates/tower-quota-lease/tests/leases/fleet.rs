@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tower_quota_core::{Charge, Clock, Decision, Entry, Operation, Quota, Store, Timestamp};
+use tower_quota_dev::simulation::{self, Network, VirtualClock};
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::{self, Network, VirtualClock};
 
 use crate::server::Server;
 use crate::{Instance, LIMIT, key, pass};

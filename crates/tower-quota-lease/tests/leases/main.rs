@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Decision, Key, Name, Quota, Store};
+use tower_quota_dev::simulation::{self, Network, VirtualClock};
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::{self, Network, VirtualClock};
 
 use self::server::Server;
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use tokio::task::JoinSet;
 use tower_quota_core::{Charge, Clock, Decision, Key, Name, Operation, Quota, Store, Timestamp};
+use tower_quota_dev::simulation::{Network, VirtualClock};
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::{Network, VirtualClock};
 
 use crate::fleet::{flood_gap, wait_until};
 use crate::recorder::{Call, Link, Recorder};

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tower_quota_core::{Charge, Clock, Decision, Operation, Store, Timestamp};
-use tower_quota_testkit::simulation::{Lost, Network, VirtualClock};
+use tower_quota_dev::simulation::{Lost, Network, VirtualClock};
 
 use crate::server::Server;
 

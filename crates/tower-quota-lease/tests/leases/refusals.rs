@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Decision, Key, Operation, Outcome, Quota, RefusalCache, Store};
+use tower_quota_dev::simulation::run;
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::run;
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
 use crate::{LIMIT, QUOTA, check, instance, instance_with, key, make_hot, pass};

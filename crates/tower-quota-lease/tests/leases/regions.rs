@@ -10,8 +10,8 @@ use tower_quota_core::{
     Algorithm, Charge, Clock, Decision, Entry, MemoryStore, Operation, Penalty, Quota, Store,
     Timestamp,
 };
+use tower_quota_dev::simulation::{Network, VirtualClock, run};
 use tower_quota_lease::{LeaseOptions, Leased, RegionShares, RegionSharesError, Regional};
-use tower_quota_testkit::simulation::{Network, VirtualClock, run};
 
 use crate::{LIMIT, key, pass};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tower_quota_core::{
     Charge, ChargeMode, Clock, Decision, Key, MemoryStore, Operation, Penalty, Quota, Store,
 };
+use tower_quota_dev::simulation::{self, VirtualClock, run};
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::{self, VirtualClock, run};
 
 use crate::{
     CLIENT, Instance, LIMIT, QUOTA, check, instance, instance_over, key, make_hot, pass,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Quota};
-use tower_quota_testkit::simulation::run;
+use tower_quota_dev::simulation::run;
 
 use crate::{LIMIT, check, instance_over, key};
 

@@ -1,7 +1,7 @@
 //! Makes a store in virtual time with entries in refusals, like the Redis store.
 
 use tower_quota_core::{Charge, Clock, Decision, Operation, Store, Timestamp};
-use tower_quota_testkit::simulation::VirtualClock;
+use tower_quota_dev::simulation::VirtualClock;
 use tower_quota_testkit::{ManualClock, ModelStore};
 
 #[derive(Clone)]

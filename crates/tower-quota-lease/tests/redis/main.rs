@@ -7,9 +7,9 @@ mod regions;
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Decision, Key, Name, Operation, Quota, Store};
+use tower_quota_dev::RedisServer;
 use tower_quota_lease::Leased;
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::RedisServer;
 
 /// A quota that never refills during a test.
 const QUOTA: Quota = Quota::new(5_000, Duration::from_secs(300 * 86_400)).fixed_window();

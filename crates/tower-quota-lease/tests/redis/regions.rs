@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tower_quota_core::{Charge, Decision, Key, Name, Quota, Store, Timestamp};
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_lease::{LeaseOptions, Leased, RegionShares, Regional};
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use crate::PATIENCE;
 

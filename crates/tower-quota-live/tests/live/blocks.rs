@@ -7,12 +7,12 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use tower_quota::key::{self, KeyExtractor};
 use tower_quota::{Key, MemoryStore};
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{
     BlockKind, BlockTarget, ChangeError, LiveOptions, MemoryRules, NewBlock, NewVersion,
     RedisRules, RuleStore,
 };
 use tower_quota_rules::Format;
-use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, eventually, new};
 

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tower_quota::MemoryStore;
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{
     BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, RedisRules, RuleStore,
     RuleStoreError,
 };
-use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, document, eventually, new};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tower_quota::MemoryStore;
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{LiveOptions, RedisRules, RuleStore};
-use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, broken, eventually, new, now};
 

@@ -8,12 +8,12 @@ use std::time::Duration;
 use http::StatusCode;
 use tokio::sync::{Notify, watch};
 use tower_quota::MemoryStore;
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_live::{
     AuditRecord, Block, By, ChangeError, LiveOptions, MemoryRules, NewVersion, RedisRules, Reply,
     RuleStore, RuleStoreError, StoreState, Version, VersionInfo,
 };
 use tower_quota_rules::{Format, Rules};
-use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use crate::fixture::{Instance, broken, document, eventually, new};
 

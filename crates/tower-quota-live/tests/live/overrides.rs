@@ -6,13 +6,13 @@ use std::time::Duration;
 use http::StatusCode;
 use tower_quota::key::KeyExtractor;
 use tower_quota::{Key, MemoryStore, Policy, Quota, RateLimitLayer, Store, key};
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{
     Block, BlockTarget, ChangeError, FileRules, LiveOptions, LiveRules, MemoryRules, NewVersion,
     RedisRules, Target, Time,
 };
 use tower_quota_redis::RedisStore;
 use tower_quota_rules::{Format, QuotaText};
-use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, document, eventually, new, pause};
 use crate::redis::announced;

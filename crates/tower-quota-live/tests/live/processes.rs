@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use http::{Request, StatusCode};
 use tower_quota::Decision;
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{LiveOptions, RedisRules, RuleStore};
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, eventually, new, now, pause};
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{
     Block, BlockTarget, LiveOptions, MOST_BLOCKS, MOST_PENALTY_BLOCKS, NewBlock, RedisRules,
     RuleStore, RuleStoreError, Time,
 };
-use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, document, eventually, new, now};
 

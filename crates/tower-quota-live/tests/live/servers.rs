@@ -2,9 +2,9 @@
 
 use std::fs;
 
+use tower_quota_dev::{RedisCluster, RedisSentinel, RedisServer, TlsFiles};
 use tower_quota_live::{RedisRules, RuleStore, RuleStoreError};
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer, TlsFiles};
 
 use crate::fixture::{Instance, eventually, new};
 use crate::redis::announced;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tower_quota::MemoryStore;
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_live::{
     AuditRecord, ChangeError, KEPT_REPORTS, LiveOptions, MemoryRules, RedisRules, RuleStore,
     RuleStoreError,
 };
-use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use crate::fixture::{Instance, eventually, new};
 

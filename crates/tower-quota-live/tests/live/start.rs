@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{
     BlockTarget, FileRules, LiveOptions, LiveRules, MemoryRules, NewBlock, RedisRules, RuleStore,
     StartError, WithoutRules,
 };
 use tower_quota_rules::{Format, Rules};
-use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, broken, document, eventually, new};
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tower_quota::MemoryStore;
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{
     BlockKind, BlockTarget, FileRules, KEPT_VERSIONS, LiveOptions, MemoryRules, NewBlock,
     RedisRules, RuleStore, RuleStoreError, StoreState, Time,
 };
 use tower_quota_rules::Format;
-use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, document, new};
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tower_quota::TopWindow;
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{LiveOptions, MemoryRules, SharedTop, TopList};
-use tower_quota_testkit::RedisServer;
 
 use crate::fixture::{Instance, eventually, new, now};
 

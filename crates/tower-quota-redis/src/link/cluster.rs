@@ -301,7 +301,7 @@ fn ranges_in(slots: &Value) -> impl Iterator<Item = (OwnedRange, Option<Address>
 #[cfg(test)]
 mod tests {
     use redis::IntoConnectionInfo;
-    use tower_quota_testkit::RedisCluster;
+    use tower_quota_dev::RedisCluster;
 
     use super::*;
 

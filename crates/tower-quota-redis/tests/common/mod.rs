@@ -8,8 +8,8 @@ use std::time::Duration;
 use redis::{Client, Connection};
 use tokio::task::JoinHandle;
 use tower_quota_core::{Charge, Clock, Decision, Key, MonotonicClock, Name, Quota, Store};
+use tower_quota_dev::RedisServer;
 use tower_quota_redis::{RedisOptions, RedisStore, RedisStoreError};
-use tower_quota_testkit::RedisServer;
 
 /// A deadline that only a broken test reaches. No result depends on the machine's speed.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Key, Quota, Store};
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_redis::RedisStoreError;
-use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use crate::common::{Asked, HOUR, TEST_TIMEOUT, ask, options, store_on, until_answered, user};
 

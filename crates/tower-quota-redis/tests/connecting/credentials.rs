@@ -5,8 +5,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use tower_quota_core::{Clock, MonotonicClock};
+use tower_quota_dev::{RedisCluster, RedisSentinel, RedisServer};
 use tower_quota_redis::{Credentials, RedisStore, RedisStoreError};
-use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer};
 
 use crate::common::{TEST_TIMEOUT, calls, check, options, until_answered};
 

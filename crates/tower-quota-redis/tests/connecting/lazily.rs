@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use tower_quota_dev::{Fault, FaultProxy, RedisCluster, RedisSentinel, RedisServer};
 use tower_quota_redis::{RedisOptions, RedisStoreError};
-use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisSentinel, RedisServer};
 
 use crate::common::{TEST_TIMEOUT, check, options, until_answered};
 

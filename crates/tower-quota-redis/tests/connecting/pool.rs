@@ -4,8 +4,8 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 
 use deadpool_redis::{Config, Pool, Runtime};
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_redis::{RedisConfigError, RedisStore, RedisStoreError};
-use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use crate::common::{
     TEST_TIMEOUT, calls, check, entries, options, silences_cost_no_decision, store_on,

@@ -3,8 +3,8 @@
 use core::num::NonZeroU32;
 use core::time::Duration;
 
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_redis::{RedisConfigError, RedisStore, RedisStoreError};
-use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use crate::common::{TEST_TIMEOUT, check, look_at, options, store_on, until_answered};
 

@@ -1,8 +1,8 @@
 //! Tests that the documented rights suffice, and that each right is needed.
 
 use tower_quota_core::{Charge, Operation, Store};
+use tower_quota_dev::{RedisCluster, RedisSentinel, RedisServer};
 use tower_quota_redis::{RedisStore, RedisStoreError};
-use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer};
 
 use crate::common::{HOUR, check, options, user};
 

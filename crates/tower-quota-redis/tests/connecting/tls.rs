@@ -3,8 +3,8 @@
 use std::fs;
 
 use tower_quota_core::{Charge, Quota, Store};
+use tower_quota_dev::{RedisCluster, RedisServer, TlsFiles};
 use tower_quota_redis::RedisStoreError;
-use tower_quota_testkit::{RedisCluster, RedisServer, TlsFiles};
 
 use crate::common::{calls, options, user};
 

@@ -6,8 +6,8 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use tower_quota_core::{Clock, MonotonicClock, Store};
+use tower_quota_dev::{Fault, FaultProxy, RedisCluster, RedisServer};
 use tower_quota_redis::{RedisConfigError, RedisStore, RedisStoreError};
-use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisServer};
 
 use crate::common::{
     TEST_TIMEOUT, check, entries, options, silences_cost_no_decision, store_on, until_answered,

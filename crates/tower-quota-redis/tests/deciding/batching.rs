@@ -5,8 +5,8 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Clock, MonotonicClock, Operation, Quota, Store};
+use tower_quota_dev::RedisServer;
 use tower_quota_redis::{RedisStore, RedisStoreError};
-use tower_quota_testkit::RedisServer;
 
 use crate::common::{Asked, HOUR, ask, calls, options, store_on, until_answered, user};
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Key, Operation, Outcome, Quota, Store};
+use tower_quota_dev::RedisCluster;
 use tower_quota_redis::{RedisStore, RedisStoreError};
-use tower_quota_testkit::RedisCluster;
 
 use crate::common::{calls, options, user};
 

@@ -1,7 +1,8 @@
 //! Tests the commands, the stored keys and the atomicity of decisions.
 
 use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Operation, Quota, Store, Timestamp};
-use tower_quota_testkit::{ManualClock, RedisServer};
+use tower_quota_dev::RedisServer;
+use tower_quota_testkit::ManualClock;
 
 use crate::common::{calls, check, entries, look_at, options, store_on, user};
 

@@ -11,9 +11,10 @@ use redis::Connection;
 use tower_quota_core::{
     Algorithm, Charge, Decision, Entry, Key, Operation, Penalty, Quota, Store, Timestamp,
 };
+use tower_quota_dev::RedisServer;
 use tower_quota_redis::{RedisStore, RedisStoreError};
+use tower_quota_testkit::ManualClock;
 use tower_quota_testkit::differential::Differential;
-use tower_quota_testkit::{ManualClock, RedisServer};
 
 /// A day in November 2025, in microseconds since the epoch.
 const NOW: u64 = 1_763_683_212_345_678;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use tower_quota_core::{
     Charge, Clock, MonotonicClock, Operation, Penalty, Quota, RefusalCache, Store,
 };
-use tower_quota_testkit::{ManualClock, RedisServer};
+use tower_quota_dev::RedisServer;
+use tower_quota_testkit::ManualClock;
 
 use crate::common::{store_on, user};
 

@@ -10,8 +10,8 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use tower_quota_core::{Charge, Quota, Store};
+use tower_quota_dev::RedisCluster;
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::RedisCluster;
 
 use crate::common::{look_at, options, user};
 

@@ -11,8 +11,9 @@ use tower_quota_core::{
     Algorithm, Charge, ChargeMode, Decision, Entry, Key, Operation, Outcome, Penalty, Quota, Store,
     decide,
 };
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_redis::{RedisStore, RedisStoreError};
-use tower_quota_testkit::{Fault, FaultProxy, ManualClock, RedisServer};
+use tower_quota_testkit::ManualClock;
 
 use crate::common::{look_at, options, user};
 

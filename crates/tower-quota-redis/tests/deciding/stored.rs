@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use redis::Connection;
 use tower_quota_core::{Charge, Entry, LimitStatus, Quota, Store};
+use tower_quota_dev::RedisServer;
 use tower_quota_redis::{RedisStore, RedisStoreError};
-use tower_quota_testkit::{ManualClock, RedisServer};
+use tower_quota_testkit::ManualClock;
 
 use crate::common::{calls, entries, look_at, options, store_on, user};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tower_quota_testkit::{RedisCluster, RedisSentinel};
+use tower_quota_dev::{RedisCluster, RedisSentinel};
 
 use crate::load::CAP;
 use crate::rig::{DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, alone, options, pause};

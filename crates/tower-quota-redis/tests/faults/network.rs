@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 
 use crate::load::CAP;
 use crate::rig::{DEADLINE, FAULT_TIME, Trial, alone, pause, store_at, until};

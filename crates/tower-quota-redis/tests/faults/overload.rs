@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Name, Quota, Store};
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_redis::{RedisStore, RedisStoreError};
-use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use crate::rig::{TEST_TIMEOUT, alone, options, pause, until_answered};
 

@@ -1,8 +1,8 @@
 //! Tests faults of the server.
 
 use tower_quota_core::{Charge, Quota, Store};
+use tower_quota_dev::RedisServer;
 use tower_quota_redis::RedisStoreError;
-use tower_quota_testkit::RedisServer;
 
 use crate::load::{CAP, key};
 use crate::rig::{DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, alone, pause, store_at, until_open};

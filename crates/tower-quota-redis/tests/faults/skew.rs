@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tower_quota_core::{Charge, Quota, Store};
-use tower_quota_testkit::RedisServer;
+use tower_quota_dev::RedisServer;
 
 use crate::load::{CAP, key};
 use crate::rig::{TEST_TIMEOUT, alone, store_at};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use redis::{Client, Connection};
 use tokio::task::JoinSet;
 use tower_quota_core::{Charge, Key, Quota, Store};
+use tower_quota_dev::{RedisCluster, RedisServer};
 use tower_quota_redis::{RedisStore, RedisStoreError};
-use tower_quota_testkit::{RedisCluster, RedisServer};
 
 use crate::load::key;
 use crate::rig::{

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Quota, Store, Timestamp};
+use tower_quota_dev::{Fault, FaultProxy, RedisCluster, RedisServer};
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisServer};
 
 use crate::load::{CAP, key};
 use crate::rig::{

@@ -99,7 +99,7 @@ async fn refused_requests_are_not_uncounted() {
 #[tokio::test]
 async fn killed_redis_is_logged() {
     use tower_quota::{Limit, Quota, RedisStore};
-    use tower_quota_testkit::RedisServer;
+    use tower_quota_dev::RedisServer;
 
     let (log, mut seen) = (Log::default(), 0);
     let _guard = set_default(log.clone());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Request;
 use tower::{Layer, ServiceExt};
 use tower_quota::{Check, Key, Limit, Name, Policy, Quota, RateLimitLayer, RedisStore, key};
-use tower_quota_testkit::RedisCluster;
+use tower_quota_dev::RedisCluster;
 
 use crate::fixture::{Answer, Inner};
 

@@ -12,7 +12,8 @@ use http::{Request, Response};
 use tokio::sync::Semaphore;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::{Limit, Policy, Quota, RateLimitLayer, RedisStore, store::Timestamp};
-use tower_quota_testkit::{ManualClock, RedisServer};
+use tower_quota_dev::RedisServer;
+use tower_quota_testkit::ManualClock;
 
 const START: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 

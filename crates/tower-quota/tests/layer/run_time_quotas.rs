@@ -268,7 +268,7 @@ async fn indivisible_run_time_quota_is_unavailable() {
 #[cfg(feature = "redis")]
 #[tokio::test(flavor = "multi_thread")]
 async fn redis_counts_each_client_by_own_quota() {
-    let redis = tower_quota_testkit::RedisServer::start();
+    let redis = tower_quota_dev::RedisServer::start();
     let options = tower_quota::RedisStore::options().deadline(Duration::from_secs(5));
     let store = options.connect(&redis.url()).await.unwrap();
     // The refill is so slow that no unit returns while the test runs.

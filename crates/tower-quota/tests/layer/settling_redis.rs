@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, by_handler};
 use tower_quota::{Key, Limit, Policy, Quota, RateLimitLayer, RedisStore, Store, store::Charge};
-use tower_quota_testkit::RedisServer;
+use tower_quota_dev::RedisServer;
 
 use crate::fixture::Inner;
 

@@ -9,7 +9,8 @@ use tokio::time::timeout;
 use tower_quota::{
     Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key,
 };
-use tower_quota_testkit::{ManualClock, RedisServer};
+use tower_quota_dev::RedisServer;
+use tower_quota_testkit::ManualClock;
 
 use crate::axum_apps::{ask, served};
 use crate::fixture::WITH_X;

@@ -5,7 +5,7 @@
 use std::env;
 use std::process::Command;
 
-use tower_quota_testkit::RedisServer;
+use tower_quota_dev::RedisServer;
 
 /// Starts a server in a process with an environment that names `program`, and returns the output.
 fn start(program: &str) -> String {

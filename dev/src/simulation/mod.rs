@@ -8,7 +8,7 @@
 //! ```
 //! use std::time::Duration;
 //! use tower_quota_core::{Charge, Key, MemoryStore, Quota, Store};
-//! use tower_quota_testkit::simulation::{Network, VirtualClock, run};
+//! use tower_quota_dev::simulation::{Network, VirtualClock, run};
 //!
 //! run(async {
 //!     let clock = VirtualClock::start();
@@ -16,7 +16,7 @@
 //!     let instance = Network::new(server, 1).delays(Duration::from_micros(200)..Duration::from_millis(2));
 //!     let quota = Quota::per_minute(2);
 //!     assert!(instance.check(&[Charge::new("minute", &quota, &Key::EVERYONE)]).await?.is_allowed());
-//!     # Ok::<(), tower_quota_testkit::simulation::Lost>(())
+//!     # Ok::<(), tower_quota_dev::simulation::Lost>(())
 //! }).unwrap();
 //! ```
 

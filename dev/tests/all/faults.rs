@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisSentinel, RedisServer};
+use tower_quota_dev::{Fault, FaultProxy, RedisCluster, RedisSentinel, RedisServer};
 
 /// The time in which a blocked reply must not arrive.
 const QUIET_TIME: Duration = Duration::from_millis(200);

@@ -16,7 +16,7 @@ use crate::wait::wait_until;
 /// It forwards all bytes until a fault is injected. When dropped, it closes its port and all connections.
 ///
 /// ```no_run
-/// use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
+/// use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 ///
 /// let server = RedisServer::start();
 /// let proxy = FaultProxy::to(server.port());
