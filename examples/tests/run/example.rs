@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// A timeout for the output of an example, which only a broken test reaches.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// A timeout for the output and the answers of an example, which only a broken test reaches.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns the path of an example, which cargo builds before the tests, in a folder next to the tests.
 pub(crate) fn program(name: &str) -> PathBuf {
