@@ -6,7 +6,7 @@ use std::time::Duration;
 use tower_quota_dev::{RedisCluster, RedisSentinel};
 
 use crate::load::CAP;
-use crate::rig::{DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, alone, options, pause};
+use crate::rig::{DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, options, pause};
 use crate::server_count::CountCheck;
 
 async fn in_cluster(cluster: &RedisCluster, deadline: Duration) -> Trial {
@@ -28,7 +28,6 @@ async fn under_sentinels(group: &RedisSentinel) -> Trial {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_recovers_from_a_killed_primary() {
-    let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let trial = in_cluster(&cluster, DEADLINE).await;
     // Fail the nodes one by one, so that the owners of the keys under load are among them.
@@ -55,7 +54,6 @@ async fn cluster_recovers_from_a_killed_primary() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_recovers_from_a_silent_primary() {
-    let _alone = alone().await;
     let cluster = RedisCluster::start();
     let trial = in_cluster(&cluster, DEADLINE).await;
     let mut recovery = Duration::ZERO;
@@ -79,7 +77,6 @@ async fn cluster_recovers_from_a_silent_primary() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn moved_slots_are_charged_once() {
-    let _alone = alone().await;
     let cluster = RedisCluster::start();
     let trial = in_cluster(&cluster, TEST_TIMEOUT).await;
     let slots: BTreeSet<u16> = trial
@@ -117,7 +114,6 @@ async fn moved_slots_are_charged_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sentinels_replace_a_killed_primary() {
-    let _alone = alone().await;
     let mut group = RedisSentinel::start();
     let trial = under_sentinels(&group).await;
     group.kill(0);
@@ -135,7 +131,6 @@ async fn sentinels_replace_a_killed_primary() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sentinels_replace_a_silent_primary() {
-    let _alone = alone().await;
     let group = RedisSentinel::start();
     let trial = under_sentinels(&group).await;
     group.server(0).pause();
@@ -155,7 +150,6 @@ async fn sentinels_replace_a_silent_primary() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn exchanged_roles_are_followed() {
-    let _alone = alone().await;
     let group = RedisSentinel::start();
     let trial = under_sentinels(&group).await;
     group.fail_over();

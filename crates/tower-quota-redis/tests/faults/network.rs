@@ -5,7 +5,7 @@ use std::time::Duration;
 use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 
 use crate::load::CAP;
-use crate::rig::{DEADLINE, FAULT_TIME, Trial, alone, pause, store_at, until};
+use crate::rig::{DEADLINE, FAULT_TIME, Trial, pause, store_at, until};
 use crate::server_count::CountCheck;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -36,7 +36,6 @@ async fn answers_over_the_deadline_recover() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_under_the_deadline_succeed() {
-    let _alone = alone().await;
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     // A decision may wait for one call and leave in the next, so the deadline has room for two
@@ -61,7 +60,6 @@ async fn answers_under_the_deadline_succeed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cut_replies_are_charged_once() {
-    let _alone = alone().await;
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let trial = Trial::start(store_at(&proxy.url(), DEADLINE).await, DEADLINE).await;
@@ -84,7 +82,6 @@ async fn cut_replies_are_charged_once() {
 
 /// Puts a store under load during a fault that makes requests fail.
 async fn under(fault: Fault, name: &str, lasting: Duration) {
-    let _alone = alone().await;
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let trial = Trial::start(store_at(&proxy.url(), DEADLINE).await, DEADLINE).await;

@@ -13,7 +13,7 @@ use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Name, Quota, Store};
 use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 
-use crate::rig::{TEST_TIMEOUT, alone, options, pause, until_answered};
+use crate::rig::{TEST_TIMEOUT, options, pause, until_answered};
 
 /// The bytes per second of the link, which any machine exceeds.
 const SLOW: Fault = Fault::Slow(40_000);
@@ -148,7 +148,6 @@ async fn rig() -> (RedisServer, FaultProxy, u64, Vec<RedisStore>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn overload_keeps_goodput_near_capacity() {
-    let _alone = alone().await;
     let (_server, _link, capacity, stores) = rig().await;
     let mut shares = Vec::new();
     for (times, seconds) in [(1, 10), (2, 10), (4, 10), (8, 10)] {
@@ -175,7 +174,6 @@ async fn overload_keeps_goodput_near_capacity() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn load_returns_after_a_stall() {
-    let _alone = alone().await;
     let (_server, link, capacity, stores) = rig().await;
     let tally = Arc::new(Tally::default());
     // Make every call late until the breakers open, at four times the capacity.

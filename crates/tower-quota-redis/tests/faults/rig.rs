@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Mutex, MutexGuard};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Quota, Store, Timestamp};
 use tower_quota_redis::{RedisOptions, RedisStore, RedisStoreError};
 
@@ -30,16 +29,11 @@ const STEPS: u32 = 10;
 const WORKERS: usize = 8;
 /// The number of keys for recoveries, enough for all partitions.
 const OTHERS: u32 = 256;
-
-/// The lock of the running test, so that faults do not overlap.
-static ALONE: Mutex<()> = Mutex::const_new(());
+/// Tasks that ask for these keys. One task would add the time of 256 answers to the recovery of the last key.
+const ASKERS: u32 = 32;
 
 fn other(number: u32) -> Key<'static> {
     key(&format!("other {number}"))
-}
-
-pub(crate) async fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().await
 }
 
 /// A store under load.
@@ -49,7 +43,7 @@ pub(crate) struct Trial {
     counters: Arc<LoadCounters>,
     workers: Vec<JoinHandle<()>>,
     clock: Arc<MonotonicClock>,
-    watchdog: Watchdog,
+    watchdog: Arc<Watchdog>,
 }
 
 impl Trial {
@@ -58,7 +52,7 @@ impl Trial {
         until_answered(&store).await;
         let clock = Arc::new(MonotonicClock::new());
         let counters = Arc::new(LoadCounters::default());
-        let watchdog = Watchdog::start();
+        let watchdog = Arc::new(Watchdog::start());
         let workers = (0..WORKERS)
             .map(|i| {
                 tokio::spawn(work(
@@ -99,16 +93,19 @@ impl Trial {
 
     /// Returns the time from an instant until requests are answered again.
     pub(crate) async fn recovery(&self, since: Timestamp) -> Duration {
-        self.recovery_for(&key("other"), since).await
+        self.recovery_of(vec![key("other")], since).await
     }
 
     /// Returns the longest recovery of keys in all partitions of a cluster.
     pub(crate) async fn recovery_of_all(&self, since: Timestamp) -> Duration {
-        let mut longest = Duration::ZERO;
-        for i in 0..OTHERS {
-            longest = longest.max(self.recovery_for(&other(i), since).await);
+        let mut askers = JoinSet::new();
+        for first in 0..ASKERS {
+            let keys = (first..OTHERS).step_by(ASKERS as usize).map(other);
+            askers.spawn(self.recovery_of(keys.collect(), since));
         }
-        longest
+        // Fails if one of them has.
+        let recoveries = askers.join_all().await;
+        recoveries.into_iter().max().unwrap()
     }
 
     /// Returns the names of the keys under load, and of the keys for recoveries.
@@ -119,18 +116,33 @@ impl Trial {
         keys.map(|key| self.store.key_of(&key)).collect()
     }
 
-    async fn recovery_for(&self, key: &Key<'_>, since: Timestamp) -> Duration {
-        loop {
-            let answer = self.store.check(&[Charge::new("all", &COUNTED, key)]).await;
-            let (taken, lag) = (self.now().since(since), self.watchdog.worst());
-            assert!(
-                taken < RECOVERY + STEPS * lag,
-                "no recovery within {taken:?}, with a lag of {lag:?}: {answer:?}"
-            );
-            if answer.is_ok() {
-                return taken;
+    /// Asks for each key until there is an answer, and returns the time of the longest recovery.
+    fn recovery_of(
+        &self,
+        keys: Vec<Key<'static>>,
+        since: Timestamp,
+    ) -> impl Future<Output = Duration> + use<> {
+        let store = self.store.clone();
+        let clock = Arc::clone(&self.clock);
+        let watchdog = Arc::clone(&self.watchdog);
+        async move {
+            let mut taken = Duration::ZERO;
+            for key in &keys {
+                loop {
+                    let answer = store.check(&[Charge::new("all", &COUNTED, key)]).await;
+                    taken = clock.now().since(since);
+                    let lag = watchdog.worst();
+                    assert!(
+                        taken < RECOVERY + STEPS * lag,
+                        "no recovery within {taken:?}, with a lag of {lag:?}: {answer:?}"
+                    );
+                    if answer.is_ok() {
+                        break;
+                    }
+                    pause(Duration::from_millis(1)).await;
+                }
             }
-            pause(Duration::from_millis(1)).await;
+            taken
         }
     }
 

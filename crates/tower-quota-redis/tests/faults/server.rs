@@ -5,12 +5,11 @@ use tower_quota_dev::RedisServer;
 use tower_quota_redis::RedisStoreError;
 
 use crate::load::{CAP, key};
-use crate::rig::{DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, alone, pause, store_at, until_open};
+use crate::rig::{DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, pause, store_at, until_open};
 use crate::server_count::CountCheck;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn restarted_server_recovers() {
-    let _alone = alone().await;
     let mut server = RedisServer::start();
     let trial = Trial::start(store_at(&server.url(), DEADLINE).await, DEADLINE).await;
     server.kill();
@@ -31,7 +30,6 @@ async fn restarted_server_recovers() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_server_fails_decisions_at_once() {
-    let _alone = alone().await;
     let mut server = RedisServer::start();
     let store = store_at(&server.url(), DEADLINE).await;
     let trial = Trial::start(store.clone(), DEADLINE).await;
@@ -58,7 +56,6 @@ async fn dead_server_fails_decisions_at_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stopped_server_recovers() {
-    let _alone = alone().await;
     let server = RedisServer::start();
     let trial = Trial::start(store_at(&server.url(), DEADLINE).await, DEADLINE).await;
     server.pause();
@@ -73,7 +70,6 @@ async fn stopped_server_recovers() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn late_decisions_charge_nothing() {
-    let _alone = alone().await;
     let server = RedisServer::start();
     let store = store_at(&server.url(), DEADLINE).await;
     let (quota, late) = (Quota::per_day(100).fixed_window(), key("late"));
@@ -94,7 +90,6 @@ async fn late_decisions_charge_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flushed_script_is_sent_again() {
-    let _alone = alone().await;
     let server = RedisServer::start();
     let trial = Trial::start(store_at(&server.url(), TEST_TIMEOUT).await, TEST_TIMEOUT).await;
     for _ in 0..200 {
@@ -114,7 +109,6 @@ async fn flushed_script_is_sent_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn server_out_of_memory_charges_nothing() {
-    let _alone = alone().await;
     let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
     let store = store_at(&server.url(), TEST_TIMEOUT).await;
     let trial = Trial::start(store.clone(), TEST_TIMEOUT).await;
@@ -146,7 +140,6 @@ async fn server_out_of_memory_charges_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changed_password_recovers() {
-    let _alone = alone().await;
     let server = RedisServer::start();
     let url = format!("redis://limiter:password@127.0.0.1:{}/", server.port());
     server
@@ -176,7 +169,6 @@ async fn changed_password_recovers() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn demoted_server_recovers() {
-    let _alone = alone().await;
     let server = RedisServer::start();
     let store = store_at(&server.url(), TEST_TIMEOUT).await;
     let trial = Trial::start(store.clone(), TEST_TIMEOUT).await;

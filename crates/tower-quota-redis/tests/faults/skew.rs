@@ -12,7 +12,7 @@ use tower_quota_core::{Charge, Quota, Store};
 use tower_quota_dev::RedisServer;
 
 use crate::load::{CAP, key};
-use crate::rig::{TEST_TIMEOUT, alone, store_at};
+use crate::rig::{TEST_TIMEOUT, store_at};
 
 const LIBRARY: &str = r#"
 #define _GNU_SOURCE
@@ -33,7 +33,6 @@ const MARGIN: u64 = 600;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_with_wrong_clocks_share_one_limit() {
-    let _alone = alone().await;
     let server = RedisServer::start();
     let home = tempfile::tempdir().unwrap();
     let (source, library) = (home.path().join("clock.c"), home.path().join("clock.so"));

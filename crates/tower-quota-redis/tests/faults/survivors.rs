@@ -10,9 +10,7 @@ use tower_quota_dev::{RedisCluster, RedisServer};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 
 use crate::load::key;
-use crate::rig::{
-    DEADLINE, TEST_TIMEOUT, alone, number_in, options, pause, until_answered, until_open,
-};
+use crate::rig::{DEADLINE, TEST_TIMEOUT, number_in, options, pause, until_answered, until_open};
 
 const QUOTA: Quota = Quota::per_hour(1_000_000);
 const SECONDS: usize = 4;
@@ -95,7 +93,6 @@ fn key_on(cluster: &RedisCluster, store: &RedisStore, node: usize) -> Key<'stati
 }
 
 async fn dials_of_survivors(failure: PrimaryFailure) {
-    let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let store = options(DEADLINE).cluster(cluster.urls()).await.unwrap();
     until_answered(&store).await;
@@ -141,7 +138,6 @@ async fn silent_primary_causes_few_dials_elsewhere() {
 // machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_silent_partitions_delay_no_others() {
-    let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let partitions = NonZeroUsize::new(240).unwrap();
     let store = options(TEST_TIMEOUT / 2)
@@ -181,7 +177,6 @@ async fn many_silent_partitions_delay_no_others() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn failing_decisions_do_not_slow_survivors() {
-    let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let store = options(DEADLINE).cluster(cluster.urls()).await.unwrap();
     until_answered(&store).await;

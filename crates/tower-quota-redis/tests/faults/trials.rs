@@ -12,7 +12,7 @@ use tower_quota_redis::RedisStore;
 
 use crate::load::{CAP, key};
 use crate::rig::{
-    DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, alone, number_in, options, pause, store_at, until,
+    DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, number_in, options, pause, store_at, until,
     until_answered, until_open,
 };
 use crate::server_count::CountCheck;
@@ -27,7 +27,6 @@ const KEYS: usize = 16 * PARTITIONS;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_server_is_dialled_rarely() {
-    let _alone = alone().await;
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let store = store_at(&proxy.url(), DEADLINE).await;
@@ -54,7 +53,6 @@ async fn dead_server_is_dialled_rarely() {
 // Silence all nodes, so that no replica is promoted. The nodes count the calls when they resume.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_cluster_is_tried_rarely() {
-    let _alone = alone().await;
     let cluster = RedisCluster::start();
     let store = of_cluster(&cluster.urls()).await;
     let clock = MonotonicClock::new();
@@ -100,7 +98,6 @@ async fn silent_cluster_is_tried_rarely() {
 // All nodes are dead, so each attempt to connect fails at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_cluster_is_dialled_rarely() {
-    let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let store = of_cluster(&cluster.urls()).await;
     let mut load = JoinSet::new();
