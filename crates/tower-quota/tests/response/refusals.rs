@@ -1,10 +1,9 @@
 //! Responses to refused requests.
 
-use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
 use http_body::Body as _;
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower_quota::{
     Decision, Limit, MissingKey, Policy, Quota, Reason, Refused, key, response::problem_details,
@@ -236,8 +235,12 @@ async fn refusal_sees_seconds_of_the_wire() {
     assert_eq!(text(response).await, "125 ms, 1 s");
 }
 
+#[cfg(feature = "axum")]
 #[tokio::test]
 async fn refusal_may_be_a_stream() {
+    use bytes::Bytes;
+    use http_body_util::Full;
+
     let limited = Limited::with(twice(), |layer| {
         layer.on_refused(|_| {
             Response::new(axum::body::Body::new(Full::new(Bytes::from("streamed"))))
