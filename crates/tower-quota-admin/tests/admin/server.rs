@@ -1,6 +1,7 @@
 //! Starts an instance of a service with an admin API on its own port, and a client.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
@@ -15,6 +16,8 @@ use tower_quota_live::{
 /// The token of the tests, and the name of its holder.
 pub(crate) const TOKEN: &str = "the tests' own token";
 pub(crate) const HOLDER: &str = "tests";
+/// A timeout that only a broken test reaches. The default of ten seconds is too short for a large document on a busy machine.
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Rules with a limit by API key, and a tier.
 pub(crate) const RULES: &str = "\
@@ -191,7 +194,9 @@ pub(crate) fn number(tag: &str) -> u64 {
 }
 
 pub(crate) fn options() -> AdminOptions {
-    AdminOptions::new().bearer_token(HOLDER, TOKEN)
+    AdminOptions::new()
+        .bearer_token(HOLDER, TOKEN)
+        .timeout(TEST_TIMEOUT)
 }
 
 /// Serves on a free port, and returns the address.
