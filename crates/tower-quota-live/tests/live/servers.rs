@@ -21,6 +21,11 @@ fn joined(kind: &str, urls: &[String], end: &str) -> String {
 /// Puts documents on one connection, and follows them on another.
 async fn follows_announcements(redis: impl Fn() -> RedisRules) {
     let (instance, writer) = (Instance::start(redis(), announced()).await, redis());
+    // To connect to a cluster takes more time than a call has on a busy machine.
+    eventually("the writer is connected", async || {
+        writer.current().await.is_ok()
+    })
+    .await;
     for units in [5, 6] {
         let put = writer.put(None, new(units)).await.unwrap();
         instance.until_in_force(put.number).await;
