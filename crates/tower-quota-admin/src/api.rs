@@ -100,8 +100,10 @@ impl FromRequestParts<Api> for ShowKeys {
 /// Names this process by its host and its process number.
 fn this_process() -> String {
     let number = std::process::id();
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    match host.or_else(|| std::env::var("HOSTNAME").ok()) {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .or_else(|_| std::env::var("HOSTNAME"))
+        .or_else(|_| std::env::var("COMPUTERNAME")); // Windows
+    match host.ok() {
         Some(host) => format!("{}, process {number}", host.trim()),
         None => format!("process {number}"),
     }

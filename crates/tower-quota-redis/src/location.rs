@@ -207,10 +207,9 @@ mod tests {
         ] {
             let url = format!("{socket}?pass=p@ss");
             assert_eq!(without_credentials(&url), socket);
-            assert!(
-                Location::parse(&url, &Certificates::default()).is_ok(),
-                "{url}"
-            );
+            let parsed = Location::parse(&url, &Certificates::default());
+            // The Redis client has such sockets on Unix only.
+            assert_eq!(parsed.is_ok(), cfg!(unix), "{url}");
         }
     }
 

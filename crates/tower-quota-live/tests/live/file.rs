@@ -1,6 +1,7 @@
 //! Tests documents in files, with edits, renames, and the symlinks of Kubernetes.
 
 use std::fs;
+#[cfg(unix)]
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
@@ -65,6 +66,7 @@ async fn renamed_file_becomes_active() {
     }
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn swapped_config_map_becomes_active() {
     let folder = tempfile::tempdir().unwrap();
@@ -212,6 +214,7 @@ async fn one_of_two_concurrent_puts_wins() {
     assert_eq!(instance.number(), 2);
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn replaced_file_keeps_its_permissions() {
     let folder = tempfile::tempdir().unwrap();
