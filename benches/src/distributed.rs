@@ -5,7 +5,6 @@
 //! begin with a request are the same.
 
 use std::env;
-use std::error::Error;
 use std::fs;
 use std::pin::Pin;
 use std::process::{Command, Stdio};
@@ -20,50 +19,75 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Name, Quota, Store};
-use tower_quota_dev::RedisServer;
 use tower_quota_lease::Leased;
 use tower_quota_redis::RedisStore;
 use trypema::hybrid::HybridRateLimiterProvider;
 use trypema::redis::RedisKey;
 use trypema::{RateLimit, RateLimitDecision, RateLimiterBuilder, WindowSize};
 
+use crate::Outcome;
 use crate::load::Meters;
-use crate::report::Report;
-use crate::timing::now;
+use crate::report::{Cell, Report, Table};
+use tower_quota_dev::RedisServer;
+use crate::turns::{Round, in_turns, now};
 
 /// The units of a window of a second.
 const UNITS: u32 = 4_000;
-
-/// The numbers of instances, and the offered load in multiples of the quota.
-const SCENARIOS: [(u64, u64); 2] = [(2, 2), (8, 4)];
 
 const SECOND: u64 = 1_000_000;
 
 /// The microseconds without requests at the end of the last window: a late request does not meet another window.
 const PAUSE: u64 = SECOND / 4;
 
-pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let windows = if quick { 2 } else { 30 };
+pub(crate) fn run(quick: bool) -> Outcome<Report> {
+    let (rounds, windows) = if quick { (1, 2) } else { (3, 10) };
     let server = RedisServer::start();
     let mut report = Report::default();
-    for (instances, load) in SCENARIOS {
-        let case = format!("distributed/{instances}-instances/{load}x");
-        for contender in CONTENDERS {
-            let figures = cell(&server, contender, instances, load, windows)?;
-            report.row(&case, contender, figures);
+    for (head, instances, load) in [
+        ("2 instances, 2 times the quota", 2, 2),
+        ("8 instances, 4 times the quota", 8, 4),
+    ] {
+        let mut table = Table::new(head, &COLUMNS, rounds);
+        let contender = |contender: &&'static str| -> Round<'_, Figures> {
+            let (contender, server) = (*contender, &server);
+            Box::new(move || figures(server, contender, instances, load, windows))
+        };
+        let all = in_turns(rounds, CONTENDERS.iter().map(contender).collect())?;
+        for (name, rounds) in CONTENDERS.iter().zip(all) {
+            // The total counts at its worst, and a time at its best.
+            let cell = |column: usize| {
+                let figures: Vec<f64> = rounds.iter().map(|figures| figures[column]).collect();
+                if column < 2 {
+                    Some(figures.into_iter().fold(0.0, f64::max).into())
+                } else {
+                    Cell::lowest(&figures)
+                }
+            };
+            table.row(*name, (0..COLUMNS.len()).map(cell));
         }
+        report.tables.push(table);
     }
     Ok(report)
 }
 
+const COLUMNS: [&str; 6] = [
+    "exceeded %",
+    "short %",
+    "p50 µs",
+    "p99 µs",
+    "calls",
+    "Redis µs",
+];
+type Figures = [f64; 6];
+
 /// Returns the figures of one contender in one scenario, on an empty server.
-fn cell(
+fn figures(
     server: &RedisServer,
     contender: &str,
     instances: u64,
     load: u64,
     windows: u64,
-) -> Result<Vec<(&'static str, f64)>, Box<dyn Error>> {
+) -> Outcome<Figures> {
     server.command("FLUSHALL")?;
     let before = Meters::read(&[server]);
     let every = SECOND * instances / (u64::from(UNITS) * load);
@@ -84,24 +108,20 @@ fn cell(
     for node in nodes {
         sum.merge(Tally::read(&node.wait_with_output()?.stdout, requests));
     }
+    if sum.failed > 0 {
+        eprintln!("{contender}: {} requests failed", sum.failed);
+    }
     let after = Meters::read(&[server]);
     let asked = (requests * instances) as f64;
     let allowed = f64::from(UNITS) * windows as f64;
     let share = sum.admitted as f64 * 100.0 / allowed;
-    Ok(vec![
-        ("asked", asked),
-        ("allowed", allowed),
-        ("admitted", sum.admitted as f64),
-        ("exceeded %", (share - 100.0).max(0.0)),
-        ("short %", (100.0 - share).max(0.0)),
-        ("failed", sum.failed as f64),
-        ("p50 us", sum.micros_at(0.5)),
-        ("p99 us", sum.micros_at(0.99)),
-        ("calls", (after.calls - before.calls) / asked),
-        (
-            "redis us",
-            (after.server_cpu - before.server_cpu) * 1e6 / asked,
-        ),
+    Ok([
+        (share - 100.0).max(0.0),
+        (100.0 - share).max(0.0),
+        sum.micros_at(0.5),
+        sum.micros_at(0.99),
+        (after.calls - before.calls) / asked,
+        (after.server_cpu - before.server_cpu) * 1e6 / asked,
     ])
 }
 
@@ -113,7 +133,7 @@ const LEASED: &str = "tower-quota, leased";
 const TRYPEMA: &str = "trypema, hybrid";
 #[cfg(feature = "limitador")]
 const LIMITADOR: &str = "limitador, cached";
-const SCRIPT: &str = "redis-rs, INCR and EXPIRE";
+const SCRIPT: &str = "`INCR` and `EXPIRE`";
 
 const CONTENDERS: &[&str] = &[
     EXACT,
@@ -128,7 +148,7 @@ const CONTENDERS: &[&str] = &[
 const DEADLINE: Duration = Duration::from_secs(2);
 
 /// Connects a contender.
-async fn connect(contender: &str, url: &str) -> Result<Decide, Box<dyn Error>> {
+async fn connect(contender: &str, url: &str) -> Outcome<Decide> {
     match contender {
         EXACT => Ok(through(store(url).await?)),
         LEASED => Ok(through(Leased::new(store(url).await?))),
@@ -140,7 +160,7 @@ async fn connect(contender: &str, url: &str) -> Result<Decide, Box<dyn Error>> {
     }
 }
 
-async fn store(url: &str) -> Result<RedisStore, Box<dyn Error>> {
+async fn store(url: &str) -> Outcome<RedisStore> {
     Ok(RedisStore::options()
         .deadline(DEADLINE)
         .connect(url)
@@ -158,7 +178,7 @@ fn through(store: impl Store) -> Decide {
 }
 
 /// trypema's hybrid provider, which counts in memory and writes to Redis every 10 ms, its default.
-async fn trypema(url: &str) -> Result<Decide, Box<dyn Error>> {
+async fn trypema(url: &str) -> Outcome<Decide> {
     let connection = redis::Client::open(url)?.get_connection_manager().await?;
     let provider = HybridRateLimiterProvider::builder(connection)
         .window_size(WindowSize::seconds(1)?)
@@ -179,7 +199,7 @@ async fn trypema(url: &str) -> Result<Decide, Box<dyn Error>> {
 }
 
 /// The script that most services write.
-async fn script(url: &str) -> Result<Decide, Box<dyn Error>> {
+async fn script(url: &str) -> Outcome<Decide> {
     const WINDOW: &str = "
         local used = redis.call('INCR', KEYS[1])
         if used == 1 then redis.call('EXPIRE', KEYS[1], 1) end
@@ -195,7 +215,7 @@ async fn script(url: &str) -> Result<Decide, Box<dyn Error>> {
 
 /// limitador's cached Redis storage, which counts in memory and writes to Redis in the background.
 #[cfg(feature = "limitador")]
-async fn limitador(url: &str) -> Result<Decide, Box<dyn Error>> {
+async fn limitador(url: &str) -> Outcome<Decide> {
     use limitador::limit::{Context, Limit};
     use limitador::storage::redis::CachedRedisStorageBuilder;
 
@@ -237,7 +257,7 @@ pub(crate) struct Node {
 }
 
 /// Connects, sends the requests, and prints the tally as JSON.
-pub(crate) fn node(node: &Node) -> Result<(), Box<dyn Error>> {
+pub(crate) fn node(node: &Node) -> Outcome {
     // Some systems end a sleep 50 us late to save power, and keep to it where they permit no less.
     let _ = fs::write("/proc/self/timerslack_ns", "1000");
     let runtime = Builder::new_multi_thread()

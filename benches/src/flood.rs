@@ -3,31 +3,27 @@
 //! Half of the known clients are limited and go on sending; the others are far from their quota and send now and then.
 //! Between their requests come new keys, each of them once. Each scene is a process of its own.
 
-use std::error::Error;
 use std::hint::black_box;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
 use tower_quota_core::{Charge, Key, MemoryStore, Name, Quota, Store};
 
-use crate::report::Report;
-use crate::timing::{in_a_process, most_resident, now, resident};
+use crate::Outcome;
+use crate::report::{Report, Table};
+use crate::turns::{in_a_process, memory, now};
 
 /// The figures of a scene, in the order in which its process prints them.
-const FIGURES: [&str; 6] = [
+const COLUMNS: [&str; 5] = [
     "MB at most",
-    "evicted",
-    "limited %",
-    "ordinary %",
+    "limited, refused %",
+    "ordinary, admitted %",
     "forgotten %",
-    "p99.99 us",
+    "p99.99 µs",
 ];
 
 /// The multiple of the places by which the flood brings keys.
 const MULTIPLE: u64 = 20;
-
-/// Microseconds that p99.99 should stay under.
-const P9999: f64 = 50.0;
 
 /// Requests of new keys for each request of a known client.
 const NEW_KEYS_PER_CLIENT: u64 = 16;
@@ -38,25 +34,18 @@ const MONTH: Name = Name::new("month");
 const CLIENT: Name = Name::new("client");
 const NEW_KEY: Name = Name::new("new-key");
 
-pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
+pub(crate) fn run(quick: bool) -> Outcome<Report> {
     let places = if quick { 100_000 } else { 1_000_000 };
-    let mut report = Report::default();
-    for (kind, greedy) in [("flood/once", "false"), ("flood/limited", "true")] {
+    let mut table = Table::new("flood, known clients per 100 places", &COLUMNS, 1);
+    for (kind, greedy) in [("one unit each", "false"), ("whole quota each", "true")] {
         for per_hundred in [10, 50, 100, 200] {
-            let clients = places / 100 * per_hundred;
-            let arguments = [
-                "flood-worker",
-                &places.to_string(),
-                &clients.to_string(),
-                greedy,
-            ];
-            let figures = in_a_process(&arguments)?;
-            let case = format!("{kind}/{per_hundred}-clients-per-100-places");
-            report.ratio(format!("{case}/p99.99"), P9999 / figures[FIGURES.len() - 1]);
-            report.row(&case, "tower-quota", FIGURES.into_iter().zip(figures));
+            let (places, clients) = (places.to_string(), places / 100 * per_hundred);
+            let figures = in_a_process(&["flood-worker", &places, &clients.to_string(), greedy])?;
+            let cells = figures.into_iter().map(|figure| Some(figure.into()));
+            table.row(format!("{kind}, {per_hundred}"), cells);
         }
     }
-    Ok(report)
+    Ok(Report::of([table]))
 }
 
 /// The numbers of a scene.
@@ -72,9 +61,9 @@ pub(crate) struct Scene {
 }
 
 /// Prints the figures of a scene.
-pub(crate) fn worker(scene: &Scene) -> Result<(), Box<dyn Error>> {
+pub(crate) fn worker(scene: &Scene) -> Outcome {
     let mut latencies = Latencies::new();
-    let before = resident();
+    let before = memory("VmRSS:");
     let store = MemoryStore::with_capacity(usize::try_from(scene.places)?);
     let mut clients = Clients::known_to(&store, scene.clients);
     let cost = if scene.is_greedy { QUOTA.capacity() } else { 1 };
@@ -92,8 +81,7 @@ pub(crate) fn worker(scene: &Scene) -> Result<(), Box<dyn Error>> {
     // The list of the clients is not memory of the store.
     let own = before + size_of_val(&clients.used[..]) as f64;
     let figures = [
-        (most_resident() - own).max(0.0) / 1e6,
-        store.evicted() as f64,
+        (memory("VmHWM:") - own).max(0.0) / 1e6,
         clients.limited.percent(),
         clients.ordinary.percent(),
         clients.forgotten.percent(),

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::report::Cell;
 use tower_quota_dev::RedisServer;
-
-use crate::timing::{now, rest};
 use crate::traffic::Draws;
+use crate::turns::{now, rest};
 
 /// The time of one decision in so many is measured, at random: latencies take an eighth of the memory.
 const TIMED_EVERY: u64 = 8;
 
 /// The figures of one round of load.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Round {
+pub(crate) struct Burst {
     /// Decisions per second of wall time.
     pub(crate) rate: f64,
     /// Microseconds of this process' CPU per decision.
@@ -26,12 +26,22 @@ pub(crate) struct Round {
     pub(crate) p50: f64,
     /// Microseconds that a decision took, 99th percentile.
     pub(crate) p99: f64,
-    /// Script calls per decision.
-    pub(crate) calls: f64,
+    /// Decisions of a script call.
+    pub(crate) of_call: f64,
     /// Bytes that the servers received per decision.
     pub(crate) bytes_in: f64,
     /// Bytes that the servers sent per decision.
     pub(crate) bytes_out: f64,
+}
+
+/// Returns the lowest of a figure.
+pub(crate) fn lowest(bursts: &[Burst], figure: fn(&Burst) -> f64) -> Option<Cell> {
+    Cell::lowest(&bursts.iter().map(figure).collect::<Vec<_>>())
+}
+
+/// Returns the highest of a figure.
+pub(crate) fn highest(bursts: &[Burst], figure: fn(&Burst) -> f64) -> Option<Cell> {
+    Cell::highest(&bursts.iter().map(figure).collect::<Vec<_>>())
 }
 
 /// Decides in `tasks` tasks, on one random number after another, until `span` has passed.
@@ -40,7 +50,7 @@ pub(crate) async fn run<F: Future<Output = ()> + Send>(
     tasks: u64,
     span: Duration,
     decide: &Arc<impl Fn(u64) -> F + Send + Sync + 'static>,
-) -> Round {
+) -> Burst {
     let stop = Arc::new(AtomicBool::new(false));
     let before = Meters::read(servers);
     let began = now();
@@ -79,13 +89,13 @@ pub(crate) async fn run<F: Future<Output = ()> + Send>(
     let at = |share: f64| latencies.get((latencies.len() as f64 * share) as usize);
     let decisions = decisions.max(1) as f64;
     let used = |meter: fn(&Meters) -> f64| (meter(&after) - meter(&before)) / decisions;
-    Round {
+    Burst {
         rate: decisions / elapsed.as_secs_f64(),
         client_cpu: used(|meters| meters.client_cpu) * 1e6,
         server_cpu: used(|meters| meters.server_cpu) * 1e6,
         p50: at(0.5).copied().unwrap_or_default(),
         p99: at(0.99).copied().unwrap_or_default(),
-        calls: used(|meters| meters.calls),
+        of_call: 1.0 / used(|meters| meters.calls),
         bytes_in: used(|meters| meters.bytes_in),
         bytes_out: used(|meters| meters.bytes_out),
     }

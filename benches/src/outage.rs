@@ -1,17 +1,17 @@
 //! An outage of Redis, in which a thousand clients at their limit go on sending requests.
 
-use std::error::Error;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::Request;
 use tower::{Layer, ServiceExt};
 use tower_quota::{Limit, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key};
-use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 
-use crate::layer::contenders::{Trivial, request};
-use crate::report::Report;
-use crate::timing::{now, rest};
+use crate::Outcome;
+use crate::layer::{Trivial, request};
+use crate::report::{Report, Table};
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
+use crate::turns::{now, rest};
 
 const CLIENTS: usize = 1_000;
 /// One unit a second: a refusal in the cache lasts a second.
@@ -26,29 +26,27 @@ pub(crate) const SECONDS: [f64; 3] = [2.0, 5.0, 3.0];
 pub(crate) const POINTS: f64 = 4.0;
 
 /// Measures what passes, for each choice of a limit. A short run would measure another outage, so there is none.
-pub(crate) fn run(_quick: bool) -> Result<Report, Box<dyn Error>> {
+pub(crate) fn run(_quick: bool) -> Outcome<Report> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
+    let mut table = Table::new("choice", &["requests", "admitted", "uncounted %"], 1);
     let mut report = Report::default();
     for (name, choice) in [
-        ("local", OnStoreFailure::Local),
         ("allow", OnStoreFailure::Allow),
+        ("local", OnStoreFailure::Local),
         ("refuse", OnStoreFailure::Refuse),
     ] {
         let outage = runtime.block_on(one(choice))?;
-        let uncounted = outage.uncounted as f64 * 100.0 / outage.asked as f64;
-        if choice == OnStoreFailure::Local {
-            report.ratio("outage/counted", 1.0 - uncounted / 100.0);
-        }
-        let figures = [
-            ("asked", outage.asked as f64),
-            ("admitted", outage.admitted as f64),
-            ("uncounted %", uncounted),
-        ];
-        report.row(&format!("outage/{name}"), "tower-quota", figures);
+        let (asked, admitted) = (outage.asked as f64, outage.admitted as f64);
+        let uncounted = outage.uncounted as f64 * 100.0 / asked;
+        table.row(
+            name,
+            [asked, admitted, uncounted].map(|figure| Some(figure.into())),
+        );
         report.timelines.insert(name.to_owned(), outage.timeline);
     }
+    report.tables.push(table);
     Ok(report)
 }
 
@@ -62,7 +60,7 @@ struct Outage {
     timeline: Vec<f64>,
 }
 
-async fn one(choice: OnStoreFailure) -> Result<Outage, Box<dyn Error>> {
+async fn one(choice: OnStoreFailure) -> Outcome<Outage> {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let limit = Limit::new("minute", QUOTA)

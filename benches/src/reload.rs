@@ -4,9 +4,8 @@
 //! the counters must hold exactly what was admitted.
 
 use std::collections::BTreeMap;
-use std::error::Error;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::env;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,15 +16,18 @@ use serde::{Deserialize, Serialize};
 use tower::{Layer, Service};
 use tower_quota::store::{Charge, Operation};
 use tower_quota::{Key, Name, Policy, Quota, RateLimitLayer, RedisStore, Store};
-use tower_quota_dev::RedisServer;
 use tower_quota_live::{LiveOptions, LiveRules, NewVersion, RedisRules, RuleStore};
 use tower_quota_rules::Format;
 
-use crate::layer::contenders::Trivial;
-use crate::report::Report;
-use crate::timing::{now, rest};
+use crate::Outcome;
+use crate::layer::Trivial;
+use crate::report::{Report, Table};
+use tower_quota_dev::RedisServer;
+use crate::turns::{now, rest};
 
 const NODES: usize = 20;
+/// The time that the processes have to connect.
+const START: Duration = Duration::from_secs(10);
 /// The time that the processes take to reach their pace.
 const WARM_UP: Duration = Duration::from_secs(3);
 /// The names of the two limits.
@@ -33,7 +35,7 @@ const LIMITS: [Name; 2] = [Name::new("one"), Name::new("two")];
 /// The units of the first document; each later one has a unit more. None is used up.
 const UNITS: u64 = 1_000_000_000;
 
-pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
+pub(crate) fn run(quick: bool) -> Outcome<Report> {
     let (quiet, changes) = if quick { (4, 8) } else { (30, 60) };
     let server = RedisServer::start();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -42,23 +44,21 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     runtime.block_on(storm(&server, Duration::from_secs(quiet), changes))
 }
 
-async fn storm(
-    server: &RedisServer,
-    quiet: Duration,
-    changes: u32,
-) -> Result<Report, Box<dyn Error>> {
+async fn storm(server: &RedisServer, quiet: Duration, changes: u32) -> Outcome<Report> {
     let rules = RedisRules::new(&server.url(), "bench")?;
     rules.put(None, document(0)).await?;
     let span = WARM_UP + quiet * 2 + Duration::from_secs(changes.into());
-    let nodes = (0..NODES)
-        .map(|_| Running::start(&server.url(), span))
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut nodes = nodes
-        .into_iter()
-        .map(Running::ready)
-        .collect::<Result<Vec<_>, _>>()?;
-    nodes.iter_mut().try_for_each(Running::go)?;
-    rest(WARM_UP).await;
+    let begin = micros() + START.as_micros() as u64;
+    let mut nodes = Vec::new();
+    for _ in 0..NODES {
+        let mut command = Command::new(env::current_exe()?);
+        command
+            .args(["reload-node", &server.url()])
+            .args([begin, span.as_micros() as u64].map(|argument| argument.to_string()))
+            .stdout(Stdio::piped());
+        nodes.push(command.spawn()?);
+    }
+    rest(START + WARM_UP).await;
     let began = micros();
     rest(quiet).await;
     let mut put = Vec::new();
@@ -72,12 +72,11 @@ async fn storm(
     let storm_ended = micros();
     rest(quiet).await;
     let ended = micros();
-    let sum = Tally::sum(
-        nodes
-            .into_iter()
-            .map(Running::tally)
-            .collect::<Result<Vec<_>, _>>()?,
-    );
+    let mut tallies = Vec::new();
+    for node in nodes {
+        tallies.push(serde_json::from_slice(&node.wait_with_output()?.stdout)?);
+    }
+    let sum = Tally::sum(tallies);
 
     let rate = |from, to| sum.decided_in(from, to) as f64 * 1e6 / (to - from) as f64;
     let calm = (rate(began, storm_began) + rate(storm_ended, ended)) / 2.0;
@@ -91,33 +90,28 @@ async fn storm(
     let (middle, longest) = (millis(delays.get(delays.len() / 2)), millis(delays.last()));
     let lost = lost(server, &sum).await?;
 
-    let mut report = Report::default();
-    report.row(
-        "reload/20-processes",
-        "tower-quota",
-        vec![
-            ("decisions/s without changes", calm),
-            ("decisions/s with changes", changing),
-            ("in force p50 ms", middle),
-            ("in force max ms", longest),
-            ("not in force", missing as f64),
-            ("failed", sum.failed as f64),
-            ("mixed", sum.mixed as f64),
-            ("units lost", lost as f64),
-        ],
+    if missing > 0 {
+        return Err(format!("{missing} documents did not come into force").into());
+    }
+    let mut table = Table::new("twenty processes", &COLUMNS, 1);
+    let figures = [calm, changing, middle, longest].into_iter();
+    let counts = [sum.failed, sum.mixed, lost].map(|count| count as f64);
+    table.row(
+        "a change a second",
+        figures.chain(counts).map(|figure| Some(figure.into())),
     );
-    let is_zero = |count: u64| if count == 0 { 1.0 } else { 0.0 };
-    report.ratio("reload/throughput", changing / calm);
-    report.ratio("reload/in-force-p50", 100.0 / middle);
-    report.ratio("reload/in-force-max", 2_000.0 / longest);
-    report.ratio("reload/all-in-force", is_zero(missing as u64));
-    report.ratio(
-        "reload/no-error-or-mixture",
-        is_zero(sum.failed + sum.mixed),
-    );
-    report.ratio("reload/nothing-lost", is_zero(lost));
-    Ok(report)
+    Ok(Report::of([table]))
 }
+
+const COLUMNS: [&str; 7] = [
+    "decisions/s, no changes",
+    "with changes",
+    "in force, p50 ms",
+    "max ms",
+    "failed",
+    "mixed",
+    "units lost",
+];
 
 fn document(change: u64) -> NewVersion {
     let quota = format!("{}/day fixed_window from_first_request", UNITS + change);
@@ -130,7 +124,7 @@ fn document(change: u64) -> NewVersion {
 }
 
 /// Returns by how many units the counters differ from what was admitted.
-async fn lost(server: &RedisServer, sum: &Tally) -> Result<u64, Box<dyn Error>> {
+async fn lost(server: &RedisServer, sum: &Tally) -> Outcome<u64> {
     let store = RedisStore::connect(&server.url()).await?;
     let mut lost = 0;
     for name in LIMITS {
@@ -152,59 +146,6 @@ async fn lost(server: &RedisServer, sum: &Tally) -> Result<u64, Box<dyn Error>> 
     Ok(lost)
 }
 
-/// A running process.
-struct Running {
-    child: Child,
-    output: BufReader<ChildStdout>,
-}
-
-impl Running {
-    fn start(url: &str, span: Duration) -> Result<Self, Box<dyn Error>> {
-        let millis = span.as_millis().to_string();
-        let mut command = Command::new(std::env::current_exe()?);
-        command
-            .args(["reload-node", url, &millis])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut child = command.spawn()?;
-        let output = BufReader::new(child.stdout.take().ok_or("a process without output")?);
-        Ok(Self { child, output })
-    }
-
-    fn ready(mut self) -> Result<Self, Box<dyn Error>> {
-        let mut line = String::new();
-        self.output.read_line(&mut line)?;
-        if line == "ready\n" {
-            Ok(self)
-        } else {
-            Err("a process did not start".into())
-        }
-    }
-
-    fn go(&mut self) -> Result<(), Box<dyn Error>> {
-        Ok(self
-            .child
-            .stdin
-            .take()
-            .ok_or("a process without input")?
-            .write_all(b"go\n")?)
-    }
-
-    fn tally(mut self) -> Result<Tally, Box<dyn Error>> {
-        let mut text = String::new();
-        self.output.read_to_string(&mut text)?;
-        Ok(serde_json::from_str(&text)?)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // A process that has ended is left as it is.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// The requests that a process has under way.
 const OUTSTANDING: usize = 16;
 
@@ -212,12 +153,13 @@ const OUTSTANDING: usize = 16;
 #[derive(Args, Debug)]
 pub(crate) struct Node {
     url: String,
-    /// The length of the load, in milliseconds.
-    millis: u64,
+    /// The instant at which the load begins, in microseconds since the epoch, and its length.
+    begin: u64,
+    span: u64,
 }
 
-/// Connects, waits for a line of input, sends requests, and prints the tally as JSON.
-pub(crate) fn node(node: &Node) -> Result<(), Box<dyn Error>> {
+/// Connects, sends requests from the planned instant on, and prints the tally as JSON.
+pub(crate) fn node(node: &Node) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -248,10 +190,8 @@ pub(crate) fn node(node: &Node) -> Result<(), Box<dyn Error>> {
             LiveOptions::new(),
         )
         .await?;
-        println!("ready");
-        tokio::task::spawn_blocking(|| io::stdin().read_line(&mut String::new())).await??;
-
-        let until = now() + Duration::from_millis(node.millis);
+        rest(Duration::from_micros(node.begin.saturating_sub(micros()))).await;
+        let until = now() + Duration::from_micros(node.span);
         let service = layer.layer(Trivial);
         let workers: Vec<_> = (0..OUTSTANDING)
             .map(|_| {

@@ -1,8 +1,8 @@
-//! The figures of a suite: printed as a table and ratios, and kept as JSON with the conditions of the run.
+//! The figures of a suite, shaped as the tables that a page shows, and the conditions of the run.
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::fs;
+use std::iter;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -12,182 +12,278 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tower_quota_core::{Clock, MonotonicClock};
 
-use crate::targets::target;
+use crate::Outcome;
 
 /// The figures of a suite.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Report {
     /// `None` before the report is published.
-    conditions: Option<Conditions>,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) conditions: Option<Conditions>,
+    pub(crate) tables: Vec<Table>,
     /// Figures over time, at equal intervals.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub(crate) timelines: IndexMap<String, Vec<f64>>,
-    pub(crate) ratios: BTreeMap<String, f64>,
 }
 
-/// The figures of one contender in one case.
+/// A table. With a peer, the columns are contenders, and a ratio to the peer comes first.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Row {
-    pub(crate) case: String,
-    pub(crate) contender: String,
-    pub(crate) figures: IndexMap<String, Figure>,
+pub(crate) struct Table {
+    head: String,
+    /// The column that the first column is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    peer: Option<String>,
+    columns: Vec<String>,
+    /// The rounds of each figure, and 1 for figures that were measured once.
+    rounds: usize,
+    rows: Vec<(String, Vec<Option<Cell>>)>,
 }
 
-/// A figure, measured once or in rounds.
+/// A figure that was measured once or is exact, or the best of rounds and the end of its spread.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Figure {
+pub(crate) enum Cell {
     Once(f64),
-    Rounds { median: f64, min: f64, max: f64 },
+    Rounds { best: f64, to: f64 },
 }
 
-impl Figure {
-    /// Returns the median of rounds, with the lowest and the highest.
-    pub(crate) fn of(rounds: &[f64]) -> Self {
-        Self::Rounds {
-            median: median(rounds),
-            min: rounds.iter().copied().fold(f64::INFINITY, f64::min),
-            max: rounds.iter().copied().fold(0.0, f64::max),
-        }
+impl Cell {
+    /// Returns the lowest figure. Its spread ends at the third quartile, or at the worst round of less than twenty.
+    pub(crate) fn lowest(rounds: &[f64]) -> Option<Self> {
+        let mut sorted = rounds.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let last = sorted.len().checked_sub(1)?;
+        let to = if last < 19 { last } else { last * 3 / 4 };
+        Some(Self::Rounds {
+            best: sorted[0],
+            to: sorted[to],
+        })
     }
 
-    /// Returns the figure, or the median of the rounds.
-    pub(crate) const fn median(self) -> f64 {
+    /// Returns the highest figure, with the spread of `lowest` below it.
+    pub(crate) fn highest(rounds: &[f64]) -> Option<Self> {
+        let negative: Vec<f64> = rounds.iter().map(|figure| -figure).collect();
+        let Self::Rounds { best, to } = Self::lowest(&negative)? else {
+            return None;
+        };
+        Some(Self::Rounds {
+            best: -best,
+            to: -to,
+        })
+    }
+
+    pub(crate) const fn best(self) -> f64 {
         match self {
-            Self::Once(figure) | Self::Rounds { median: figure, .. } => figure,
+            Self::Once(figure) | Self::Rounds { best: figure, .. } => figure,
+        }
+    }
+
+    /// Returns what a contender adds to the bare cost.
+    pub(crate) fn above(self, bare: Self) -> Self {
+        match (self, bare) {
+            (
+                Self::Rounds { best, to },
+                Self::Rounds {
+                    best: least,
+                    to: most,
+                },
+            ) => Self::Rounds {
+                best: best - least,
+                to: to - most,
+            },
+            _ => Self::Once(self.best() - bare.best()),
+        }
+    }
+
+    fn is_wide(self) -> bool {
+        match self {
+            Self::Once(_) => false,
+            Self::Rounds { best, to } => best.max(to) >= 2.0 * best.min(to),
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::Once(figure) if figure.fract() == 0.0 => grouped(&format!("{figure:.0}")),
+            Self::Once(figure) => two_digits(figure),
+            Self::Rounds { best, to } => {
+                let mark = if self.is_wide() { " †" } else { "" };
+                match (two_digits(best), two_digits(to)) {
+                    (best, to) if best == to => best,
+                    (best, to) => format!("{best} ({to}){mark}"),
+                }
+            }
         }
     }
 }
 
-impl From<f64> for Figure {
+impl From<f64> for Cell {
     fn from(figure: f64) -> Self {
         Self::Once(figure)
     }
 }
 
-impl Report {
-    /// Adds the figures of one contender in one case.
-    pub(crate) fn row<F: Into<Figure>>(
+/// Writes two significant digits.
+pub(crate) fn two_digits(figure: f64) -> String {
+    if figure == 0.0 {
+        return "0".to_owned();
+    }
+    let place = |figure: f64| figure.abs().log10().floor() as i32 - 1;
+    let unit = 10_f64.powi(place(figure));
+    let rounded = (figure / unit).round() * unit;
+    let decimals = (-place(rounded)).max(0) as usize;
+    grouped(&format!("{rounded:.decimals$}"))
+}
+
+/// Adds commas between thousands.
+fn grouped(number: &str) -> String {
+    let (whole, part) = number.split_at(number.find('.').unwrap_or(number.len()));
+    let mut text = String::new();
+    for (position, digit) in whole.chars().enumerate() {
+        if text.ends_with(|last: char| last.is_ascii_digit()) && (whole.len() - position) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + part
+}
+
+impl Table {
+    pub(crate) fn new(head: &str, columns: &[&str], rounds: usize) -> Self {
+        Self {
+            head: head.to_owned(),
+            peer: None,
+            columns: columns.iter().map(|&column| column.to_owned()).collect(),
+            rounds,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Compares the first column with this one.
+    pub(crate) fn next_to(mut self, peer: &str) -> Self {
+        self.peer = Some(peer.to_owned());
+        self
+    }
+
+    /// Adds a row, and says so. Missing cells are empty.
+    pub(crate) fn row(
         &mut self,
-        case: &str,
-        contender: &str,
-        figures: impl IntoIterator<Item = (&'static str, F)>,
+        name: impl Into<String>,
+        cells: impl IntoIterator<Item = Option<Cell>>,
     ) {
-        let figures = figures
-            .into_iter()
-            .map(|(name, figure)| (name.to_owned(), figure.into()))
-            .collect();
-        self.rows.push(Row {
-            case: case.to_owned(),
-            contender: contender.to_owned(),
-            figures,
-        });
+        let cells = cells.into_iter().chain(iter::repeat(None));
+        let row = (name.into(), cells.take(self.columns.len()).collect());
+        eprintln!("{}", self.line(&row));
+        self.rows.push(row);
     }
 
-    /// Adds the ratio of tower-quota and a peer in one case. Above 1 is better for tower-quota.
-    pub(crate) fn ratio(&mut self, case: impl Into<String>, value: f64) {
-        self.ratios.insert(case.into(), value);
+    /// Returns the figure of a row in a column.
+    pub(crate) fn figure(&self, row: &str, column: &str) -> Option<f64> {
+        let (_, cells) = self.rows.iter().find(|(name, _)| name == row)?;
+        let column = self.columns.iter().position(|name| name == column)?;
+        Some((*cells.get(column)?)?.best())
     }
 
-    /// Prints the figures and the ratios. Writes them to `json` too, with the conditions.
-    pub(crate) fn publish(
-        mut self,
-        quick: bool,
-        load: f64,
-        json: Option<&Path>,
-    ) -> Result<(), Box<dyn Error>> {
-        self.print();
+    /// Returns how many times better the first column is than the peer. Costs should be low, and rates high.
+    fn ratio(&self, cells: &[Option<Cell>]) -> Option<f64> {
+        let peer = self
+            .columns
+            .iter()
+            .position(|name| Some(name) == self.peer.as_ref())?;
+        let (ours, theirs) = (cells[0]?, (*cells.get(peer)?)?);
+        let is_rate = matches!(ours, Cell::Rounds { best, to } if best > to);
+        let ratio = ours.best() / theirs.best();
+        Some(if is_rate { ratio } else { 1.0 / ratio })
+    }
+
+    fn line(&self, (name, cells): &(String, Vec<Option<Cell>>)) -> String {
+        let mut line = format!("| {name} |");
+        if self.peer.is_some() {
+            let ratio = self.ratio(cells).map(two_digits).unwrap_or_default();
+            line += &format!(" {ratio} |");
+        }
+        for cell in cells {
+            let text = cell.map(Cell::text).unwrap_or_default();
+            line += &format!(" {text} |");
+        }
+        line
+    }
+
+    /// Writes the table, and below it how its figures were measured.
+    pub(crate) fn markdown(&self) -> String {
+        let ratio = self.peer.iter().map(|peer| format!("ratio to {peer}"));
+        let heads: Vec<String> = ratio.chain(self.columns.iter().cloned()).collect();
+        let mut text = format!("| {} | {} |\n|---|", self.head, heads.join(" | "));
+        text += &"---:|".repeat(heads.len());
+        for row in &self.rows {
+            text += &format!("\n{}", self.line(row));
+        }
+        text += "\n\n";
+        match self.rounds {
+            0 | 1 => text += "Measured once.",
+            rounds => {
+                let end = if rounds < 20 {
+                    "the worst round"
+                } else {
+                    "the third quartile"
+                };
+                text += &format!("The best of {rounds} rounds in turns ({end}).");
+            }
+        }
+        if self.peer.is_some() {
+            text += " A ratio above 1 is better for tower-quota.";
+        }
+        let mut cells = self.rows.iter().flat_map(|(_, cells)| cells).flatten();
+        if cells.any(|cell| cell.is_wide()) {
+            text += " † marks a spread of a factor of two or more.";
+        }
+        text + "\n"
+    }
+}
+
+impl Report {
+    pub(crate) fn of(tables: impl Into<Vec<Table>>) -> Self {
+        Self {
+            tables: tables.into(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn read(file: &Path) -> Outcome<Self> {
+        let text =
+            fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        Ok(serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?)
+    }
+
+    /// Returns the table with this head.
+    pub(crate) fn table(&self, head: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.head == head)
+    }
+
+    /// Prints the tables. Writes them to `json` too, with the conditions.
+    pub(crate) fn publish(mut self, quick: bool, load: f64, json: Option<&Path>) -> Outcome {
+        for table in &self.tables {
+            println!("\n{}", table.markdown());
+        }
         if let Some(file) = json {
             self.conditions = Some(Conditions::present(quick, load));
-            fs::create_dir_all(file.parent().unwrap_or(Path::new("")))?;
             fs::write(file, serde_json::to_string_pretty(&self)? + "\n")?;
         }
         Ok(())
     }
-
-    fn print(&self) {
-        let mut case = "";
-        for row in &self.rows {
-            if row.case != case {
-                case = &row.case;
-                println!("\n{case}");
-            }
-            print!("  {:28}", row.contender);
-            for (name, figure) in &row.figures {
-                print!("  {name} {:>10.2}", figure.median());
-            }
-            println!();
-        }
-        println!();
-        for (case, value) in &self.ratios {
-            let target = target(case)
-                .map(|target| format!(" target {target}"))
-                .unwrap_or_default();
-            println!("ratio {case} {value:.2}{target}");
-        }
-    }
-
-    /// Reads what `publish` has written.
-    pub(crate) fn read(file: &Path) -> Result<Self, Box<dyn Error>> {
-        let named = |error: &dyn Error| format!("{}: {error}", file.display());
-        let text = fs::read_to_string(file).map_err(|error| named(&error))?;
-        Ok(serde_json::from_str(&text).map_err(|error| named(&error))?)
-    }
-
-    /// Returns a figure of a contender in a case.
-    pub(crate) fn figure(&self, case: &str, contender: &str, figure: &str) -> Option<Figure> {
-        let mut rows = self.rows.iter();
-        let row = rows.find(|row| row.case == case && row.contender == contender)?;
-        row.figures.get(figure).copied()
-    }
-
-    /// Returns the conditions of the run.
-    pub(crate) fn conditions(&self) -> Conditions {
-        self.conditions.clone().unwrap_or_default()
-    }
 }
 
-/// Returns the middle value, the mean of the two middle ones, or 0 without values.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        odd if odd % 2 == 1 => values[odd / 2],
-        even => f64::midpoint(values[even / 2 - 1], values[even / 2]),
-    }
-}
-
-/// Returns the median over the rounds of `over / under`.
-pub(crate) fn median_ratio(over: &[f64], under: &[f64]) -> f64 {
-    let ratios = over.iter().zip(under).map(|(over, under)| over / under);
-    median(&ratios.collect::<Vec<_>>())
-}
-
-/// The conditions of a run. Figures mean little without them.
-#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+/// The machine, the tree and the peers of a run.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Conditions {
-    /// The system's name of the processor.
     cpu: String,
-    /// Cores that the process may use.
     cores: usize,
-    #[serde(default)]
     kernel: String,
-    /// The compiler, with its version.
     rustc: String,
-    /// The tree that was measured.
-    #[serde(default)]
     commit: String,
-    /// The day of the run, in UTC.
-    pub(crate) date: String,
-    /// Processes that wanted to run when the suite began.
-    #[serde(default)]
-    load: Option<f64>,
-    /// The versions of the peers.
-    #[serde(default)]
+    date: String,
+    /// The mean number of processes that wanted to run in the minute before the suite, and in its last minute.
+    load: Vec<f64>,
     peers: BTreeMap<String, String>,
-    /// True for a short run, which is not published.
     pub(crate) quick: bool,
 }
 
@@ -201,8 +297,8 @@ const PEERS: [&str; 6] = [
 ];
 
 impl Conditions {
-    /// Returns the conditions of this process.
-    pub(crate) fn present(quick: bool, load: f64) -> Self {
+    /// Returns the conditions of this process, with the load before it began.
+    pub(crate) fn present(quick: bool, before: f64) -> Self {
         let micros = i64::try_from(MonotonicClock::new().now().as_micros()).unwrap_or_default();
         let day = Timestamp::from_microsecond(micros).map(|now| now.strftime("%F").to_string());
         let mut peers = versions(&PEERS);
@@ -217,53 +313,36 @@ impl Conditions {
             rustc: printed("rustc", &["--version"]),
             commit: printed("git", &["describe", "--always", "--dirty", "--abbrev=8"]),
             date: day.unwrap_or_default(),
-            load: Some(load),
+            load: vec![before, load()],
             peers,
             quick,
         }
     }
 
-    /// Returns the machine, the compiler, the tree and the day in a line.
+    /// Returns the machine, the compiler, the tree, the day and the load in a line.
     pub(crate) fn line(&self) -> String {
         // The version is enough of "rustc 1.95.0 (59807616e 2026-04-14)".
         let compiler = self.rustc.split(" (").next().unwrap_or_default();
-        let commit = if self.commit.is_empty() {
-            "commit not recorded".to_owned()
-        } else {
-            format!("commit {}", self.commit)
-        };
-        let cores = format!("{} cores", self.cores);
-        let parts = [
-            &self.cpu,
-            &cores,
-            &self.kernel,
-            compiler,
-            &commit,
-            &self.date,
-        ];
-        let known = parts.into_iter().filter(|part| !part.is_empty());
-        let mut line = known.map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
-        if let Some(load) = self.load.filter(|load| *load >= 0.5) {
-            line += &format!(", not a quiet machine (load {load:.1})");
-        }
-        line
+        let load: Vec<String> = self.load.iter().map(|load| format!("{load:.1}")).collect();
+        format!(
+            "{}, {} cores, {}, {compiler}, commit {}, {}, load {}",
+            self.cpu,
+            self.cores,
+            self.kernel,
+            self.commit,
+            self.date,
+            load.join(" to ")
+        )
     }
 
     /// Returns the versions of the peers in a line.
     pub(crate) fn peers(&self) -> String {
-        let peers = self.peers.iter();
-        let peers: Vec<_> = peers
-            .map(|(name, version)| format!("{name} {version}"))
-            .collect();
-        peers.join(", ")
+        let peers = self
+            .peers
+            .iter()
+            .map(|(name, version)| format!("{name} {version}"));
+        peers.collect::<Vec<_>>().join(", ")
     }
-}
-
-/// Prints the conditions of a long run as JSON.
-pub(crate) fn print_conditions() -> Result<(), Box<dyn Error>> {
-    let conditions = Conditions::present(false, load());
-    println!("{}", serde_json::to_string(&conditions)?);
-    Ok(())
 }
 
 /// Returns the mean number of processes that wanted to run in the last minute.
@@ -296,18 +375,53 @@ fn processor() -> String {
 /// Returns the locked versions of these crates.
 fn versions(crates: &[&str]) -> BTreeMap<String, String> {
     let lock = include_str!("../../Cargo.lock");
-    let mut packages = BTreeMap::new();
-    for package in lock.split("[[package]]") {
-        let field = |name: &str| {
-            let prefix = format!("{name} = \"");
-            let line = package.lines().find_map(|line| line.strip_prefix(&prefix));
-            Some(line?.trim_end_matches('"'))
-        };
-        if let (Some(name), Some(version)) = (field("name"), field("version"))
-            && crates.contains(&name)
-        {
-            packages.insert(name.to_owned(), version.to_owned());
-        }
+    let version = |name: &&str| {
+        let line = format!("\nname = \"{name}\"\nversion = \"");
+        let version = lock.split_once(&line)?.1.split('"').next()?;
+        Some(((*name).to_owned(), version.to_owned()))
+    };
+    crates.iter().filter_map(version).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cell, Table, two_digits};
+
+    #[test]
+    fn figures_have_two_digits() {
+        let figures = [0.0, 0.008_54, 0.996, 1.0, 12.34, 99.96, 147_332.0, -2.34];
+        let texts = ["0", "0.0085", "1.0", "1.0", "12", "100", "150,000", "-2.3"];
+        assert_eq!(figures.map(two_digits), texts);
+        assert_eq!(Cell::Once(5_000_000.0).text(), "5,000,000");
     }
-    packages
+
+    #[test]
+    fn table_shows_ratio_spread_and_gap() {
+        let mut costs =
+            Table::new("ns", &["tower-quota", "governor", "quota"], 3).next_to("governor");
+        let (ours, theirs) = (
+            Cell::lowest(&[62.0, 60.0, 71.0]),
+            Cell::lowest(&[54.0, 120.0, 66.0]),
+        );
+        costs.row("hot", [ours, theirs, None]);
+        let text = costs.markdown();
+        assert!(
+            text.contains("\n| hot | 0.90 | 60 (71) | 54 (120) † |  |\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("The best of 3 rounds in turns (the worst round)."),
+            "{text}"
+        );
+        let mut rates = Table::new("checks/s", &["tower-quota", "governor"], 3).next_to("governor");
+        rates.row(
+            "hot",
+            [Cell::highest(&[9.0, 8.0]), Cell::highest(&[12.0, 10.0])],
+        );
+        assert!(
+            rates
+                .markdown()
+                .contains("\n| hot | 0.75 | 9.0 (8.0) | 12 (10) |\n")
+        );
+    }
 }

@@ -1,68 +1,122 @@
 //! Rules documents: what a request costs behind ten rules, ten thousand, and a million overrides; how long they take to
 //! load, and what an override takes of memory.
 
-use std::error::Error;
+use std::convert::Infallible;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::Request;
-use tower::Layer;
-use tower_quota::{MemoryStore, RateLimitLayer};
+use axum::http::{Request, Response};
+use tower::{Layer, Service};
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 use tower_quota_rules::{CodeParts, Format, Rules};
 
-use crate::layer::contenders::{Answering, Answers, Trivial, request};
-use crate::report::{Figure, Report};
-use crate::timing::{in_a_process, per_item, resident, thread_seconds};
+use crate::Outcome;
+use crate::layer::{
+    Limits, Treatment, Trivial, admits, bare, behind_tower_quota, more_than_first, request,
+};
+use crate::report::{Cell, Report, Table};
+use crate::turns::{Round, Step, in_a_process, in_turns, memory, thread_seconds};
 
-/// Clients that ask in turn, each on one route.
+/// Clients that send requests in turn, each on one route.
 const CLIENTS: usize = 10_000;
 
 /// The step from one client to the next, a prime: neighbours in the document are not neighbours in time.
 const STEP: usize = 7_919;
 
-/// Requests that are made at a time.
-const BATCH: usize = 64;
+/// Requests of a round.
+const REQUESTS: u32 = 500;
 
 /// The most bytes of the documents.
 const MAX_BYTES: usize = 256 << 20;
 
-pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let (rounds, span) = if quick {
-        (7, Duration::from_millis(40))
-    } else {
-        (21, Duration::from_millis(100))
-    };
-    let mut report = Report::default();
-    let mut services = Vec::new();
-    for size in Size::ALL {
-        services.push((size, behind(size)?));
+pub(crate) fn run(quick: bool) -> Outcome<Report> {
+    let rounds = if quick { 20 } else { 200 };
+    let mut added = Table::new("ns added to a request", &["tower-quota"], rounds);
+    let in_code = [bare(), behind_tower_quota(Treatment::Plain, Limits::Three)];
+    added.row(
+        "three limits in code, by address, one client",
+        more_than_first(rounds, REQUESTS, in_code)?,
+    );
+    let ten = rules(&document(Size::Ten), Format::Yaml)?;
+    let plain = document(Size::Ten);
+    let (tiers, routes) = (plain.find("tiers:"), plain.find("routes:"));
+    let (tiers, routes) = tiers.zip(routes).ok_or("no such parts")?;
+    let plain = rules(
+        &format!("{}{}", &plain[..tiers], &plain[routes..]),
+        Format::Yaml,
+    )?;
+    for (name, clients, policy) in [
+        (
+            "three limits in code, by a header and of everyone, one client",
+            1,
+            by_header(),
+        ),
+        ("the same, 10,000 clients", CLIENTS, by_header()),
+        (
+            "ten rules without tiers and blocks, one client",
+            1,
+            plain.policy(),
+        ),
+        ("ten rules, one client", 1, ten.policy()),
+    ] {
+        let pair = [
+            requesting(Trivial, Size::Ten, clients)?,
+            requesting(layer(policy).layer(Trivial), Size::Ten, clients)?,
+        ];
+        added.row(name, more_than_first(rounds, REQUESTS, pair)?);
     }
-    let mut figures = [const { Vec::new() }; Size::ALL.len()];
-    for round in 0..=rounds {
-        for ((size, service), figures) in services.iter_mut().zip(&mut figures) {
-            let nanoseconds =
-                one_round(*size, &mut *service, span).ok_or("a request was refused")?;
-            if round > 0 {
-                figures.push(nanoseconds);
-            }
-        }
+    for (name, size) in [
+        ("ten rules", Size::Ten),
+        ("1,000 rules", Size::Thousand),
+        ("10,000 rules", Size::TenThousand),
+        ("and a million overrides", Size::Million),
+    ] {
+        let policy = rules(&document(size), Format::Yaml)?.policy();
+        let pair = [
+            requesting(Trivial, size, CLIENTS)?,
+            requesting(layer(policy).layer(Trivial), size, CLIENTS)?,
+        ];
+        added.row(name, more_than_first(rounds, REQUESTS, pair)?);
     }
-    drop(services);
-    let few = figures[0].clone();
-    for (size, figures) in Size::ALL.iter().zip(&figures) {
-        let added = figures.iter().zip(&few).map(|(many, few)| many - few);
-        let added: Vec<f64> = added.collect();
-        let figures = [("ns", Figure::of(figures)), ("added", Figure::of(&added))];
-        let case = format!("rules/request/{}", size.name());
-        report.row(&case, "tower-quota", figures);
+
+    let rounds = if quick { 2 } else { 10 };
+    let columns = ["load ms", "into a layer, ms", "bytes of an override"];
+    let mut loading = Table::new("a document", &columns, rounds);
+    let documents = [
+        ("ten rules, YAML", ["10-rules", "yaml"]),
+        ("10,000 rules, YAML", ["10k-rules", "yaml"]),
+        ("10,000 rules, JSON", ["10k-rules", "json"]),
+        (
+            "and a million overrides, YAML",
+            ["10k-rules-1m-overrides", "yaml"],
+        ),
+        (
+            "and a million overrides, JSON",
+            ["10k-rules-1m-overrides", "json"],
+        ),
+    ];
+    let turns = documents.map(|(_, [size, format])| -> Round<'_, Vec<f64>> {
+        Box::new(move || in_a_process(&["rules-worker", size, format]))
+    });
+    for ((name, [size, _]), rounds) in documents.iter().zip(in_turns(rounds, turns.into())?) {
+        let cell = |column: usize| {
+            Cell::lowest(
+                &rounds
+                    .iter()
+                    .map(|figures| figures[column])
+                    .collect::<Vec<_>>(),
+            )
+        };
+        // Less is grown where memory that was freed is used again.
+        let most = rounds.iter().map(|figures| figures[2]).fold(0.0, f64::max);
+        let bytes = (*size == Size::Million.name()).then(|| most.into());
+        loading.row(*name, [cell(0), cell(1), bytes]);
     }
-    loading(quick, &mut report)?;
-    Ok(report)
+    Ok(Report::of([added, loading]))
 }
 
 /// Reads a document.
-fn rules(text: &str, format: Format) -> Result<Rules, Box<dyn Error>> {
+fn rules(text: &str, format: Format) -> Outcome<Rules> {
     Ok(Rules::parse_up_to(
         text,
         format,
@@ -71,40 +125,45 @@ fn rules(text: &str, format: Format) -> Result<Rules, Box<dyn Error>> {
     )?)
 }
 
-fn behind(size: Size) -> Result<impl Answers, Box<dyn Error>> {
-    let policy = rules(&document(size), Format::Yaml)?.policy();
-    let layer = RateLimitLayer::new(MemoryStore::new(), policy).headers([]);
-    let mut service = Answering(layer.layer(Trivial));
+fn layer(policy: Policy) -> RateLimitLayer<MemoryStore> {
+    RateLimitLayer::new(MemoryStore::new(), policy).headers([])
+}
+
+/// Returns the three limits of a request behind the documents, written in code.
+fn by_header() -> Policy {
+    let quota = Quota::per_minute(20_000_000);
+    let by_client =
+        |name| Limit::new(name, quota).by(key::header("x-api-key").or(key::client_ip()));
+    Policy::new()
+        .limit(Limit::new("everyone", Quota::per_second(10_000_000)))
+        .limit(by_client("minute"))
+        .limit(by_client("route"))
+}
+
+/// Returns the requests of these clients in turn, which are made within the step and admitted.
+fn requesting<B: 'static>(
+    mut service: impl Service<Request<Body>, Response = Response<B>, Error = Infallible> + 'static,
+    size: Size,
+    clients: usize,
+) -> Outcome<Step> {
     // Every client is known, and the watch over the first requests has ended.
     for number in 0..2 * CLIENTS {
-        if !service.admits(request_of(size, number)) {
+        if !admits(&mut service, request_of(size, number % clients)) {
             return Err("a request was refused".into());
         }
     }
-    Ok(service)
-}
-
-/// Returns the nanoseconds per request; `None` if one was refused.
-fn one_round(size: Size, service: &mut dyn Answers, span: Duration) -> Option<f64> {
-    let (mut next, mut refused) = (0, 0);
-    let ready = || -> Vec<_> {
-        let numbers = (0..BATCH).map(|at| (next + at) * STEP);
-        let requests = numbers.map(|number| request_of(size, number)).collect();
-        next += BATCH;
-        requests
-    };
-    let nanoseconds = per_item(BATCH, span, ready, |requests: Vec<_>| {
-        refused += requests
-            .into_iter()
-            .filter_map(|request| (!service.admits(request)).then_some(()))
-            .count();
-    });
-    (refused == 0).then_some(nanoseconds)
+    let mut next = 0;
+    Ok(Box::new(move || {
+        next = (next + STEP) % clients;
+        assert!(
+            admits(&mut service, request_of(size, next)),
+            "a request was refused"
+        );
+    }))
 }
 
 /// Creates the request of a client, on its route.
 fn request_of(size: Size, number: usize) -> Request<Body> {
-    let number = number % CLIENTS;
     let mut request = request();
     *request.uri_mut() = path(size, number).parse().unwrap_or_default();
     if let Ok(key) = client(number).parse() {
@@ -113,36 +172,8 @@ fn request_of(size: Size, number: usize) -> Request<Body> {
     request
 }
 
-/// Adds the times and the bytes.
-fn loading(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
-    let times = if quick { 3 } else { 9 };
-    for (size, format) in [
-        (Size::Ten, "yaml"),
-        (Size::TenThousand, "yaml"),
-        (Size::TenThousand, "json"),
-        (Size::Million, "yaml"),
-        (Size::Million, "json"),
-    ] {
-        let mut figures = [const { Vec::new() }; 3];
-        for _ in 0..times {
-            let asked = in_a_process(&["rules-worker", size.name(), format])?;
-            figures
-                .iter_mut()
-                .zip(asked)
-                .for_each(|(figures, figure)| figures.push(figure));
-        }
-        let [load, swap, bytes] = figures.map(|figures| Figure::of(&figures));
-        let mut row = vec![("load ms", load), ("swap ms", swap)];
-        if size == Size::Million {
-            row.push(("bytes/override", bytes));
-        }
-        report.row(&format!("rules/load/{}", size.name()), format, row);
-    }
-    Ok(())
-}
-
 /// Prints the milliseconds of loading, those until a layer can use it, and the bytes per override.
-pub(crate) fn worker(size: &str, format: &str) -> Result<(), Box<dyn Error>> {
+pub(crate) fn worker(size: &str, format: &str) -> Outcome {
     let size = Size::ALL
         .into_iter()
         .find(|known| known.name() == size)
@@ -159,15 +190,15 @@ pub(crate) fn worker(size: &str, format: &str) -> Result<(), Box<dyn Error>> {
     } else {
         rules(&text, Format::Yaml)?.document().to_text(format)
     };
-    let before = resident();
+    let before = memory("VmRSS:");
     let began = thread_seconds()?;
     let loaded = rules(&text, format)?;
     let load = thread_seconds()? - began;
     let began = thread_seconds()?;
-    let layer = RateLimitLayer::new(MemoryStore::new(), loaded.policy());
+    let layer = layer(loaded.policy());
     let swap = thread_seconds()? - began;
     drop(layer);
-    let bytes = (resident() - before) / OVERRIDES as f64;
+    let bytes = (memory("VmRSS:") - before) / OVERRIDES as f64;
     drop((loaded, base));
     println!("{} {} {bytes}", load * 1e3, swap * 1e3);
     Ok(())

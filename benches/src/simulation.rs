@@ -3,18 +3,18 @@
 //! The same code decides: `Leased` over a `MemoryStore`, behind a network that delays, in a paused runtime. A run with the
 //! same seed gives the same figures on every machine.
 
-use std::error::Error;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tower_quota_core::{Charge, Clock, Key, MemoryStore, Name, Quota, Store};
-use tower_quota_dev::simulation::{self, Network, VirtualClock};
 use tower_quota_lease::{LeaseOptions, Leased};
 
-use crate::report::Report;
-use crate::traffic::{Draws, Trace, Traffic};
+use crate::Outcome;
+use crate::report::{Cell, Report, Table};
+use tower_quota_dev::simulation::{self, Network, VirtualClock};
+use crate::traffic::Draws;
 
 const NODES: u32 = 200;
 const SECONDS: u32 = 5;
@@ -27,29 +27,48 @@ const QUOTA: Quota = Quota::per_minute(UNITS as u64 * 60).burst(UNITS as u64);
 /// The time of a message between machines.
 const DELAYS: Range<Duration> = Duration::from_micros(200)..Duration::from_millis(2);
 
-pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let mut report = Report::default();
+const COLUMNS: [&str; 4] = [
+    "requests",
+    "admitted, % of allowed",
+    "beyond the quota",
+    "calls per request",
+];
+
+pub(crate) fn run(quick: bool) -> Outcome<Report> {
+    let mut table = Table::new("200 instances", &COLUMNS, 1);
     let clients = if quick { 1_000_000 } else { 10_000_000 };
     let exact = fleet(clients, |network, _| network);
-    let exact = simulation::run(exact)?;
+    table.row("exact", simulation::run(exact)?);
     let leased = fleet(clients, |network, clock| {
         Leased::with_clock(network, LeaseOptions::default(), clock)
     });
-    let leased = simulation::run(leased)?;
-    report.row("simulation/fleet", "tower-quota, exact", exact);
-    report.row("simulation/fleet", "tower-quota, leased", leased);
-    Ok(report)
+    table.row("leased", simulation::run(leased)?);
+    Ok(Report::of([table]))
+}
+
+/// The clients of future requests, by Zipf's law with exponent 1: the n-th client has 1/n of the requests of the first.
+fn trace(clients: u32) -> Vec<u32> {
+    let mut draws = Draws::new(1);
+    // The inverse of the integral of the harmonic sum: the rank is clients^u for a uniform u.
+    let largest = f64::from(clients).ln();
+    let drawn = (0..1 << 22).map(|_| {
+        let uniform = (draws.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        let rank = (uniform * largest).exp() as u32 - 1;
+        // Multiples of a prime visit every rank once, and busy clients are not neighbours.
+        (u64::from(rank) * 2_654_435_761 % u64::from(clients)) as u32
+    });
+    drawn.collect()
 }
 
 /// Returns the figures of a fleet with these stores over its network.
 async fn fleet<S: Store>(
     clients: u32,
     store: impl Fn(Network<MemoryStore>, VirtualClock) -> S,
-) -> Result<Vec<(&'static str, f64)>, Box<dyn Error>> {
+) -> Outcome<[Option<Cell>; 4]> {
     let clock = VirtualClock::start();
     let places = 2 * clients as usize;
     let server = Arc::new(MemoryStore::with_clock(places, clock.clone()));
-    let trace = Arc::new(Traffic::Zipf(clients).trace(1));
+    let trace = Arc::new(trace(clients));
     let (mut nodes, mut networks) = (JoinSet::new(), Vec::new());
     for node in 0..NODES {
         let network = Network::new(Arc::clone(&server), u64::from(node)).delays(DELAYS);
@@ -75,21 +94,15 @@ async fn fleet<S: Store>(
     let allowed = sum(|(asked, _), most| (*asked).min(most));
     let over = sum(|(_, admitted), most| admitted.saturating_sub(most));
     let calls: u64 = networks.iter().map(Network::calls).sum();
-    Ok(vec![
-        ("asked", asked),
-        ("admitted", admitted),
-        ("allowed", allowed),
-        ("admitted %", admitted * 100.0 / allowed),
-        ("over", over),
-        ("sent", calls as f64 / asked),
-    ])
+    let share = admitted * 100.0 / allowed;
+    Ok([asked, share, over, calls as f64 / asked].map(|figure| Some(figure.into())))
 }
 
 /// Sends the requests of one instance. Returns their clients, and whether they were admitted.
 async fn offer(
     node: u32,
     store: impl Store,
-    trace: Arc<Trace>,
+    trace: Arc<Vec<u32>>,
     clock: VirtualClock,
 ) -> Vec<(u32, bool)> {
     let began = clock.now();
@@ -103,7 +116,7 @@ async fn offer(
         if left >= Duration::from_millis(1) {
             simulation::pass(left).await;
         }
-        let client = trace.at(draws.next());
+        let client = trace[draws.next() as usize % trace.len()];
         let key = Key::number(Name::new("client"), client.into());
         let decided = store.check(&[Charge::new("requests", &QUOTA, &key)]);
         waiting.spawn(async move {

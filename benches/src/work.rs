@@ -1,8 +1,7 @@
 //! Fixed amounts of work, so that `scripts/instructions` and `scripts/metrics-overhead` can measure them from outside.
 
-use std::error::Error;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::runtime::Builder;
 use tower_quota_core::{
@@ -11,17 +10,19 @@ use tower_quota_core::{
 use tower_quota_lease::Leased;
 use tower_quota_testkit::{ManualClock, ModelStore, SharedStore};
 
-use crate::layer::contenders::{
-    Answers, Treatment, bare, behind_governor, behind_tower_quota, request, routed,
+use crate::Outcome;
+use crate::layer::Limits::{One, Three};
+use crate::layer::Treatment::{Headers, Plain, Refused};
+use crate::layer::{
+    bare, behind_governor, behind_tower_quota, making, over_http, routed, tower_quota,
 };
-use crate::layer::http;
-use crate::memory::contenders::{
-    Made, Visit, governor, governor_with_everyone, limiter, mixed, pool, quotas_in_turn, three,
-    with_everyone, with_window,
+use crate::limiters::{
+    Allowance, Check, REFILLED, REFUSED, USED, governor, governor_with_everyone, mixed, quota,
+    quotas_in_turn, tower_quota_with_everyone, with_window,
 };
-use crate::timing::Step;
+use crate::turns::{Step, counted, steps};
 
-type Case = (&'static str, fn() -> Result<Step, Box<dyn Error>>);
+type Case = (&'static str, fn() -> Outcome<Step>);
 
 /// The number of keys that take turns. A single key uses its bucket partly.
 const ONE: u64 = 1;
@@ -30,130 +31,104 @@ const IN_TURN: u64 = 10_000;
 /// With this many keys, none returns.
 const NEW: u64 = u64::MAX;
 
-/// Steps that are not counted: they ask each key of `IN_TURN` once and exhaust a bucket that is to refuse.
+/// Steps that are not counted. They check each key of `IN_TURN` once and exhaust a bucket that is to refuse.
 const BEFORE: u32 = 10_000;
 
 /// The cases of tower-quota and, to compare, of its peers.
 const CASES: &[Case] = &[
-    ("memory/1-limit", || Ok(asking(one(Visit::Used), ONE))),
+    ("memory/1-limit", || Ok(limits(&USED[..1], ONE))),
     ("memory/1-limit/refilled", || {
-        Ok(asking(one(Visit::Refilled), IN_TURN))
+        Ok(limits(&REFILLED[..1], IN_TURN))
     }),
-    ("memory/1-limit/new", || Ok(asking(one(Visit::Used), NEW))),
-    ("memory/1-limit/refused", || {
-        Ok(asking(one(Visit::Refused), ONE))
-    }),
-    ("memory/3-limits", || {
-        Ok(asking(three(Visit::Used, PLACES), ONE))
-    }),
+    ("memory/1-limit/new", || Ok(limits(&USED[..1], NEW))),
+    ("memory/1-limit/refused", || Ok(limits(&REFUSED[..1], ONE))),
+    ("memory/3-limits", || Ok(limits(&USED[..3], ONE))),
     ("memory/3-limits/refilled", || {
-        Ok(asking(three(Visit::Refilled, PLACES), IN_TURN))
+        Ok(limits(&REFILLED, IN_TURN))
     }),
-    ("memory/3-limits/new", || {
-        Ok(asking(three(Visit::Used, PLACES), NEW))
+    ("memory/3-limits/new", || Ok(limits(&USED[..3], NEW))),
+    ("memory/3-limits/refused", || Ok(limits(&REFUSED, ONE))),
+    ("memory/3-limits/window", || {
+        Ok(checking(with_window(), ONE))
     }),
-    ("memory/3-limits/refused", || {
-        Ok(asking(three(Visit::Refused, PLACES), ONE))
-    }),
-    ("memory/3-limits/window", || Ok(asking(with_window(), ONE))),
-    ("memory/mixed", || Ok(asking(mixed(), ONE))),
+    ("memory/mixed", || Ok(checking(mixed(), ONE))),
     ("memory/quotas-in-turn", || {
-        Ok(asking(quotas_in_turn(), ONE))
+        Ok(checking(quotas_in_turn(), ONE))
     }),
     ("memory/client-and-everyone", || {
-        Ok(asking(with_everyone(), ONE))
+        Ok(checking(tower_quota_with_everyone(), ONE))
     }),
     ("memory/client-and-everyone/new", || {
-        Ok(asking(with_everyone(), NEW))
+        Ok(checking(tower_quota_with_everyone(), NEW))
     }),
-    ("layer/plain", || {
-        Ok(requesting(behind_tower_quota(Treatment::Plain, 1)))
-    }),
-    ("layer/headers", || {
-        Ok(requesting(behind_tower_quota(Treatment::Headers, 1)))
-    }),
+    ("layer/plain", || Ok(behind_tower_quota(Plain, One))),
+    ("layer/headers", || Ok(behind_tower_quota(Headers, One))),
     ("layer/headers/3-limits", || {
-        Ok(requesting(behind_tower_quota(Treatment::Headers, 3)))
+        Ok(behind_tower_quota(Headers, Three))
     }),
-    ("layer/refused", || {
-        Ok(requesting(behind_tower_quota(Treatment::Refused, 1)))
-    }),
+    ("layer/refused", || Ok(behind_tower_quota(Refused, One))),
     ("layer/refused/3-limits", || {
-        Ok(requesting(behind_tower_quota(Treatment::Refused, 3)))
+        Ok(behind_tower_quota(Refused, Three))
     }),
-    ("layer/route", || Ok(requesting(routed(1)))),
-    ("layer/route/3-limits", || Ok(requesting(routed(3)))),
-    ("layer/http", http::requesting),
+    ("layer/route", || Ok(routed(One))),
+    ("layer/route/3-limits", || Ok(routed(Three))),
+    ("layer/http", || {
+        let app = axum::Router::new().route("/", axum::routing::get(async || "hello"));
+        over_http(app.layer(tower_quota(Headers, One)))
+    }),
     ("refusals/known", refused),
-    ("bare/layer", || Ok(requesting(bare()))),
-    ("bare/request", || Ok(Box::new(|| drop(request())))),
+    ("bare/layer", || Ok(bare())),
+    ("bare/request", || Ok(making())),
     ("governor/1-limit", || {
-        Ok(asking(governor(Visit::Used.allowances(1)), ONE))
+        Ok(checking(governor(&USED[..1]), ONE))
     }),
     ("governor/1-limit/new", || {
-        Ok(asking(governor(Visit::Used.allowances(1)), NEW))
+        Ok(checking(governor(&USED[..1]), NEW))
     }),
     ("governor/1-limit/refused", || {
-        Ok(asking(governor(Visit::Refused.allowances(1)), ONE))
+        Ok(checking(governor(&REFUSED[..1]), ONE))
     }),
     ("governor/3-limits", || {
-        Ok(asking(governor(Visit::Used.allowances(3)), ONE))
+        Ok(checking(governor(&USED[..3]), ONE))
     }),
     ("governor/client-and-everyone", || {
-        Ok(asking(governor_with_everyone(), ONE))
+        Ok(checking(governor_with_everyone(), ONE))
     }),
-    ("quota/1-limit", || {
-        Ok(asking(pool(Visit::Used.allowances(1)), ONE))
-    }),
-    ("quota/3-limits", || {
-        Ok(asking(pool(Visit::Used.allowances(3)), ONE))
-    }),
-    ("tower_governor/plain", || {
-        Ok(requesting(behind_governor(Treatment::Plain, 1)?))
-    }),
-    ("tower_governor/headers", || {
-        Ok(requesting(behind_governor(Treatment::Headers, 1)?))
-    }),
-    ("tower_governor/refused", || {
-        Ok(requesting(behind_governor(Treatment::Refused, 1)?))
-    }),
+    ("quota/1-limit", || Ok(checking(quota(&USED[..1]), ONE))),
+    ("quota/3-limits", || Ok(checking(quota(&USED[..3]), ONE))),
+    ("tower_governor/plain", || behind_governor(Plain, One)),
+    ("tower_governor/headers", || behind_governor(Headers, One)),
+    ("tower_governor/refused", || behind_governor(Refused, One)),
 ];
 
-const PLACES: usize = MemoryStore::DEFAULT_CAPACITY;
-
-fn one(visit: Visit) -> Made<u64> {
-    limiter(&visit.allowances(1)[0], PLACES)
+fn limits(allowances: &[Allowance], keys: u64) -> Step {
+    let capacity = MemoryStore::DEFAULT_CAPACITY;
+    checking(crate::limiters::tower_quota(allowances, capacity), keys)
 }
 
-fn asking(contender: Made<u64>, keys: u64) -> Step {
+fn checking(check: Check<u64>, keys: u64) -> Step {
     let mut key = 0;
     Box::new(move || {
         key = if key + 1 < keys { key + 1 } else { 0 };
-        black_box(contender.admits(black_box(&key)));
-    })
-}
-
-fn requesting(mut service: Box<dyn Answers>) -> Step {
-    Box::new(move || {
-        black_box(service.admits(request()));
+        black_box(check(black_box(&key)));
     })
 }
 
 /// Returns the requests of one client with this quota a second, which is leased.
-pub(crate) fn leased(units: u64) -> Result<Step, Box<dyn Error>> {
+pub(crate) fn leased(units: u64) -> Outcome<Step> {
     let store = Leased::new(SharedStore(MemoryStore::new()));
     of_one_client(store, Quota::try_new(units, Duration::from_secs(1))?)
 }
 
 /// Returns the requests of one client far beyond its quota.
-pub(crate) fn refused() -> Result<Step, Box<dyn Error>> {
+pub(crate) fn refused() -> Outcome<Step> {
     let hour = Duration::from_secs(3_600);
     let store = SharedStore(ModelStore::with_clock(ManualClock::default()));
     let cache = RefusalCache::new(store).max_age(hour);
     of_one_client(cache, Quota::try_new(1, hour)?)
 }
 
-fn of_one_client(store: impl Store, quota: Quota) -> Result<Step, Box<dyn Error>> {
+fn of_one_client(store: impl Store, quota: Quota) -> Outcome<Step> {
     // Leases are fetched in a thread of their own.
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
@@ -172,37 +147,29 @@ fn of_one_client(store: impl Store, quota: Quota) -> Result<Step, Box<dyn Error>
 }
 
 /// Makes this many decisions of a case. Without a case, prints the names of all.
-pub(crate) fn run(case: Option<&str>, decisions: u32) -> Result<(), Box<dyn Error>> {
-    let Some(case) = case else {
-        CASES.iter().for_each(|(name, _)| println!("{name}"));
-        return Ok(());
-    };
-    let mut step = prepared(case)?;
-    counted(decisions, &mut step);
+pub(crate) fn run(case: Option<&str>, decisions: u32) -> Outcome {
+    match case {
+        None => CASES.iter().for_each(|(name, _)| println!("{name}")),
+        Some(case) => counted(decisions, &mut prepared(case)?),
+    }
     Ok(())
 }
 
-/// Prints the nanoseconds of a decision in each of these cases: the fastest of many short rounds, in which no other
-/// program took the processor or its caches.
-pub(crate) fn time(cases: &[String]) -> Result<(), Box<dyn Error>> {
-    const ROUNDS: usize = 101;
-    const DECISIONS: u32 = 2_000;
+/// Prints the nanoseconds of a decision in each of these cases: the fastest of many short rounds.
+pub(crate) fn time(cases: &[String]) -> Outcome {
     for case in cases {
-        let mut step = prepared(case)?;
-        let mut round = || {
-            #[expect(clippy::disallowed_methods, reason = "a measurement")]
-            let start = Instant::now();
-            counted(DECISIONS, &mut step);
-            start.elapsed().as_nanos() as f64 / f64::from(DECISIONS)
-        };
-        let fastest = (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min);
+        let mut round = steps(2_000, prepared(case)?);
+        let mut fastest = f64::INFINITY;
+        for _ in 0..101 {
+            fastest = fastest.min(round()?);
+        }
         println!("{case} {fastest:.1}");
     }
     Ok(())
 }
 
 /// Returns the step of a case, after the steps that are not counted.
-fn prepared(case: &str) -> Result<Step, Box<dyn Error>> {
+fn prepared(case: &str) -> Outcome<Step> {
     let found = CASES.iter().find(|(name, _)| *name == case);
     let (_, prepare) = found.ok_or_else(|| format!("there is no case {case}"))?;
     let mut step = prepare()?;
@@ -212,75 +179,4 @@ fn prepared(case: &str) -> Result<Step, Box<dyn Error>> {
     while clock.now().since(begun) < Duration::from_millis(500) {}
     (0..BEFORE).for_each(|_| step());
     Ok(step)
-}
-
-/// Runs the measured loop. callgrind collects within the function of this name.
-#[inline(never)]
-fn counted(decisions: u32, step: &mut dyn FnMut()) {
-    (0..decisions).for_each(|_| step());
-}
-
-/// Prints the median times to publish and to render the metrics of many limits and routes, and the number of series.
-#[cfg(feature = "metrics")]
-#[expect(clippy::disallowed_methods, reason = "a measurement")]
-pub(crate) fn scrape() -> Result<(), Box<dyn Error>> {
-    use axum::Router;
-    use axum::body::Body;
-    use axum::http::Request;
-    use axum::routing::get;
-    use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
-    use tower::Service;
-    use tower_quota::metrics::METRICS;
-    use tower_quota::{Limit, Policy, RateLimitLayer};
-
-    const LIMITS: usize = 10_000;
-    const ROUTES: usize = 100;
-
-    let mut builder = PrometheusBuilder::new();
-    for metric in METRICS.iter().filter(|metric| !metric.buckets.is_empty()) {
-        builder = builder
-            .set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), metric.buckets)?;
-    }
-    let recorder = builder.build_recorder();
-    let scrape = recorder.handle();
-    metrics::set_global_recorder(recorder)?;
-
-    // A request has a hundredth of the limits. Each of them admits one request and refuses another.
-    let policy = (0..LIMITS).fold(Policy::new(), |policy, number| {
-        let path = format!("/r{}", number % ROUTES);
-        let limit = Limit::new(format!("limit-{number}"), Quota::per_hour(1));
-        policy.limit(limit.when(move |head| head.path() == path))
-    });
-    let layer = RateLimitLayer::new(MemoryStore::new(), policy);
-    let handle = layer.handle();
-    let app = (0..ROUTES).fold(Router::new(), |app, route| {
-        app.route(&format!("/r{route}"), get(async || {}))
-    });
-    let mut app: Router = app.layer(layer);
-    let runtime = Builder::new_current_thread().build()?;
-    for _ in 0..2 {
-        for route in 0..ROUTES {
-            let request = Request::get(format!("/r{route}")).body(Body::empty())?;
-            runtime.block_on(app.call(request))?;
-        }
-    }
-    let mut rounds = [Vec::new(), Vec::new()];
-    let mut text = String::new();
-    for _ in 0..21 {
-        let start = Instant::now();
-        handle.publish_metrics("api");
-        let published = Instant::now();
-        text = scrape.render();
-        rounds[0].push((published - start).as_secs_f64() * 1e3);
-        rounds[1].push(published.elapsed().as_secs_f64() * 1e3);
-    }
-    let series = text
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .count();
-    let [publish, render] = rounds.map(|figures| crate::report::median(&figures));
-    println!(
-        "{LIMITS} limits x {ROUTES} routes: {series} series, publish {publish:.1} ms, render {render:.1} ms"
-    );
-    Ok(())
 }

@@ -1,22 +1,13 @@
-//! The contenders over Redis, the servers, and the limits of the requests.
+//! The contenders over Redis, and the limits of the requests.
 
-use std::error::Error;
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, Pipeline, Script};
 use tower_quota_core::{Charge, Key, Name, Quota, Store};
-use tower_quota_dev::{RedisCluster, RedisServer};
 use tower_quota_redis::RedisStore;
 
-pub(super) const TOWER_QUOTA: &str = "tower-quota";
-pub(super) const TWO_CONNECTIONS: &str = "tower-quota, 2 connections";
-pub(super) const PARTITIONED: &str = "tower-quota, 64 partitions";
-pub(super) const CLUSTERED: &str = "tower-quota, a cluster of 3";
-pub(super) const SCRIPT: &str = "redis-rs, a script per limit";
-#[cfg(feature = "limitador")]
-pub(super) const LIMITADOR: &str = "limitador";
+use crate::Outcome;
 
 /// A deadline that no decision misses on a busy machine.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
@@ -24,7 +15,7 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 /// The script of the peers, the usual GCRA limiter: one limit, one key, one call.
 ///
 /// `KEYS[1]` is the counter. `ARGV` has the emission interval and the burst tolerance in microseconds.
-pub(super) const GCRA: &str = "
+const GCRA: &str = "
 local interval, tolerance = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -38,68 +29,48 @@ redis.call('SET', KEYS[1], string.format('%.0f', arrival), 'PX', math.ceil((arri
 return { 1, math.floor((tolerance + interval - (arrival - now)) / interval), 0 }
 ";
 
-pub(super) struct Setup {
-    pub(super) server: RedisServer,
-    pub(super) cluster: RedisCluster,
-    pub(super) store: RedisStore,
-    /// On two connections instead of one.
-    pub(super) paired: RedisStore,
-    /// In as many partitions as in a cluster.
-    pub(super) parted: RedisStore,
-    /// On the cluster.
-    pub(super) clustered: RedisStore,
-    pub(super) connection: MultiplexedConnection,
-    /// The name of the peers' script.
-    pub(super) sha: String,
+/// A contender.
+#[derive(Clone)]
+pub(super) enum Limiter {
+    TowerQuota(RedisStore),
+    /// The peer's connection, and the name of its script.
+    Script(MultiplexedConnection, String),
     #[cfg(feature = "limitador")]
-    pub(super) limitador: std::sync::Arc<::limitador::AsyncRateLimiter>,
+    Limitador(std::sync::Arc<limitador::AsyncRateLimiter>),
 }
 
-impl Setup {
-    pub(super) async fn prepare() -> Result<Self, Box<dyn Error>> {
-        let server = RedisServer::start();
-        let mut cluster = RedisCluster::start();
-        // Three primaries and nothing else, as the server they are compared with has no replica.
-        (PRIMARIES..2 * PRIMARIES).for_each(|replica| cluster.kill(replica));
-        let options = || RedisStore::options().deadline(DEADLINE);
-        let number = |number| NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN);
-        let (connection, sha) = connect(&server.url(), DEADLINE, GCRA).await?;
-        Ok(Self {
-            store: options().connect(&server.url()).await?,
-            paired: options()
-                .connections(number(2))
-                .connect(&server.url())
-                .await?,
-            parted: options()
-                .partitions(number(64))
-                .connect(&server.url())
-                .await?,
-            clustered: options()
-                .cluster(cluster.urls().into_iter().take(PRIMARIES))
-                .await?,
+impl Limiter {
+    /// Connects tower-quota.
+    pub(super) async fn tower_quota(url: &str, deadline: Duration) -> Outcome<Self> {
+        let options = RedisStore::options().deadline(deadline);
+        Ok(Self::TowerQuota(options.connect(url).await?))
+    }
+
+    /// Connects the script per limit.
+    pub(super) async fn script(url: &str, deadline: Duration) -> Outcome<Self> {
+        let (connection, sha) = connect(url, deadline, GCRA).await?;
+        Ok(Self::Script(connection, sha))
+    }
+
+    /// Decides a request. Returns whether there was an answer.
+    pub(super) async fn decide(&self, shape: &'static Shape, draw: u64) -> bool {
+        match self {
+            Self::TowerQuota(store) => tower_quota(store, shape, draw).await,
+            Self::Script(connection, sha) => {
+                script_per_limit(&mut connection.clone(), sha, shape, draw).await
+            }
             #[cfg(feature = "limitador")]
-            limitador: limitador(&server.url()).await?,
-            server,
-            cluster,
-            connection,
-            sha,
-        })
-    }
-
-    /// Returns the cluster's primaries.
-    pub(super) fn primaries(&self) -> [&RedisServer; PRIMARIES] {
-        std::array::from_fn(|primary| self.cluster.node(primary))
+            Self::Limitador(limiter) => ask_limitador(limiter, shape, draw).await,
+        }
     }
 }
-
-pub(super) const PRIMARIES: usize = 3;
 
 /// Opens a peer's connection, with TCP_NODELAY as tower-quota's, and loads its script. Returns its name too.
 pub(crate) async fn connect(
     url: &str,
     deadline: Duration,
     script: &str,
-) -> Result<(MultiplexedConnection, String), Box<dyn Error>> {
+) -> Outcome<(MultiplexedConnection, String)> {
     let settings = redis::io::tcp::TcpSettings::default().set_nodelay(true);
     let info = url.into_connection_info()?.set_tcp_settings(settings);
     let config = AsyncConnectionConfig::new().set_response_timeout(Some(deadline));
@@ -111,42 +82,42 @@ pub(crate) async fn connect(
     Ok((connection, script.get_hash().to_owned()))
 }
 
-const TEAM: Name = Name::new("team");
-
-/// Decides all limits at once with tower-quota. Returns whether it answered.
-pub(super) async fn tower_quota(store: &RedisStore, shape: Shape, draw: u64) -> bool {
-    let Request { client, asks } = shape.request(draw);
+/// Decides all limits at once with tower-quota.
+async fn tower_quota(store: &RedisStore, shape: &'static Shape, draw: u64) -> bool {
+    let (client, asks) = shape.request(draw);
     let (client, team) = (
-        Key::number(Name::new(shape.scope()), client),
-        Key::number(TEAM, client / 2),
+        Key::number(Name::new(shape.scope), client),
+        Key::number(Name::new("team"), client / 2),
     );
-    let charges: [Charge<'_>; 4] =
-        std::array::from_fn(|ask| asks[ask.min(asks.len() - 1)].charge(&client, &team));
+    let charges: [Charge<'_>; 4] = std::array::from_fn(|ask| {
+        let ask = &asks[ask.min(asks.len() - 1)];
+        let key = if ask.is_shared { &team } else { &client };
+        Charge::new(Name::new(ask.name), &ask.quota, key)
+    });
     store.check(&charges[..asks.len()]).await.is_ok()
 }
 
-/// Calls a script per limit with redis-rs, all sent together. Returns whether it answered.
-pub(super) async fn script_per_limit(
+/// Calls a script per limit with redis-rs, all sent together.
+async fn script_per_limit(
     connection: &mut MultiplexedConnection,
     sha: &str,
-    shape: Shape,
+    shape: &'static Shape,
     draw: u64,
 ) -> bool {
-    let Request { client, asks } = shape.request(draw);
+    let (client, asks) = shape.request(draw);
     let mut calls = Pipeline::with_capacity(asks.len());
     for ask in asks {
+        let counter = if ask.is_shared { client / 2 } else { client };
+        let key = format!("{}:{}:{counter:016}", shape.scope, ask.name);
+        let interval = ask.period / ask.units;
+        let tolerance = ask.period - interval;
         calls
             .cmd("EVALSHA")
             .arg(sha)
             .arg(1)
-            .arg(format!(
-                "{}:{}:{:016}",
-                shape.scope(),
-                ask.name,
-                ask.counter(client)
-            ))
-            .arg(ask.interval())
-            .arg(ask.tolerance());
+            .arg(key)
+            .arg(interval)
+            .arg(tolerance);
     }
     calls
         .query_async::<Vec<(u8, u64, u64)>>(connection)
@@ -157,21 +128,19 @@ pub(super) async fn script_per_limit(
 /// limitador with its Redis storage, as its server uses it: it reads counters in one command and updates them in a
 /// pipeline of one script call per limit.
 #[cfg(feature = "limitador")]
-async fn limitador(
-    url: &str,
-) -> Result<std::sync::Arc<limitador::AsyncRateLimiter>, Box<dyn Error>> {
+pub(super) async fn limitador(url: &str) -> Outcome<Limiter> {
     use limitador::limit::Limit;
     use limitador::storage::redis::AsyncRedisStorage;
 
     let storage = AsyncRedisStorage::new(url).await?;
     let limiter = limitador::AsyncRateLimiter::new_with_storage(Box::new(storage));
     // What limitador calls a namespace is a list of limits.
-    for shape in [Shape::One, Shape::Three] {
-        for ask in shape.request(0).asks {
+    for shape in [&ONE, &THREE] {
+        for ask in shape.request(0).1 {
             let variables = vec!["user".try_into()?];
             let seconds = ask.period / 1_000_000;
             limiter.add_limit(Limit::new(
-                shape.scope(),
+                shape.scope,
                 ask.units,
                 seconds,
                 vec![],
@@ -179,28 +148,22 @@ async fn limitador(
             ));
         }
     }
-    Ok(std::sync::Arc::new(limiter))
+    Ok(Limiter::Limitador(std::sync::Arc::new(limiter)))
 }
 
-/// Returns whether limitador answered. It asks one limit or three on one key.
 #[cfg(feature = "limitador")]
-pub(super) async fn ask_limitador(
+async fn ask_limitador(
     limiter: &limitador::AsyncRateLimiter,
-    shape: Shape,
+    shape: &'static Shape,
     draw: u64,
 ) -> bool {
     use limitador::limit::Context;
 
-    let Request { client, .. } = shape.request(draw);
-    let shape = if shape == Shape::One {
-        shape
-    } else {
-        Shape::Three
-    };
+    let (client, _) = shape.request(draw);
     let variables = [("user".to_owned(), format!("{client:016}"))];
     let context = Context::from(std::collections::HashMap::from(variables));
     limiter
-        .check_rate_limited_and_update(&shape.scope().into(), &context, 1)
+        .check_rate_limited_and_update(&shape.scope.into(), &context, 1)
         .await
         .is_ok()
 }
@@ -208,7 +171,6 @@ pub(super) async fn ask_limitador(
 /// One limit of a request.
 struct Ask {
     name: &'static str,
-    limit: Name,
     quota: Quota,
     units: u64,
     /// Microseconds.
@@ -217,143 +179,138 @@ struct Ask {
     is_shared: bool,
 }
 
-impl Ask {
-    const fn new(name: &'static str, units: u64, seconds: u64) -> Self {
-        let quota = Quota::new(units, Duration::from_secs(seconds));
-        Self {
-            name,
-            limit: Name::new(name),
-            quota,
-            units,
-            period: seconds * 1_000_000,
-            is_shared: false,
-        }
+const fn ask(name: &'static str, units: u64, seconds: u64) -> Ask {
+    Ask {
+        name,
+        quota: Quota::new(units, Duration::from_secs(seconds)),
+        units,
+        period: seconds * 1_000_000,
+        is_shared: false,
+    }
+}
+
+const fn shared(ask: Ask) -> Ask {
+    Ask {
+        is_shared: true,
+        ..ask
+    }
+}
+
+/// The requests of a row.
+pub(super) struct Shape {
+    /// The scope of the clients' keys. Each shape has its own, so that rows share no entries.
+    scope: &'static str,
+    clients: u64,
+    /// The limits of a request. Requests with different ones are equally likely.
+    sets: &'static [&'static [Ask]],
+}
+
+impl Shape {
+    /// Returns whether `limitador` has added the limits of these requests.
+    #[cfg(feature = "limitador")]
+    pub(super) fn is_known_to_limitador(&self) -> bool {
+        [ONE.scope, THREE.scope].contains(&self.scope)
     }
 
-    const fn shared(mut self) -> Self {
-        self.is_shared = true;
-        self
-    }
-
-    /// Returns the charge of the client's key or the team's.
-    fn charge<'a>(&'a self, client: &'a Key<'a>, team: &'a Key<'a>) -> Charge<'a> {
-        Charge::new(
-            self.limit,
-            &self.quota,
-            if self.is_shared { team } else { client },
-        )
-    }
-
-    /// Returns the number of the client or of the team.
-    fn counter(&self, client: u64) -> u64 {
-        if self.is_shared { client / 2 } else { client }
-    }
-
-    /// Returns the microseconds between units.
-    fn interval(&self) -> u64 {
-        self.period / self.units
-    }
-
-    /// Returns the microseconds that a client may be ahead.
-    fn tolerance(&self) -> u64 {
-        self.period - self.interval()
+    /// Returns the client and the limits of a random number's request.
+    fn request(&self, draw: u64) -> (u64, &'static [Ask]) {
+        let (client, draw) = (draw % self.clients, draw / self.clients);
+        (client, self.sets[draw as usize % self.sets.len()])
     }
 }
 
 /// Rates that nearly never refuse, so that all contenders do their full work. A request is forgotten within 36 ms, so
 /// most requests find a full bucket.
 static SHORT: [Ask; 3] = [
-    Ask::new("second", 1_000, 1),
-    Ask::new("minute", 10_000, 60),
-    Ask::new("hour", 100_000, 3_600),
+    ask("second", 1_000, 1),
+    ask("minute", 10_000, 60),
+    ask("hour", 100_000, 3_600),
 ];
-static TWO_KEYS: [Ask; 3] = [
-    Ask::new("second", 1_000, 1),
-    Ask::new("minute", 10_000, 60),
-    Ask::new("hour", 100_000, 3_600).shared(),
-];
-
 /// Quotas that remember a request for a minute or longer: requests find what earlier ones have left.
-static LASTING: [Ask; 4] = [
-    Ask::new("hour", 6_000, 360_000),
-    Ask::new("day", 14_400, 864_000),
-    Ask::new("week", 50_400, 6_048_000),
-    Ask::new("login", 28_800, 1_728_000),
+static LASTING: [Ask; 3] = [
+    ask("hour", 6_000, 360_000),
+    ask("day", 14_400, 864_000),
+    ask("week", 50_400, 6_048_000),
 ];
-/// The same policy with earlier quotas.
-static OLD: [Ask; 3] = [
-    Ask::new("hour", 12_000, 360_000),
-    Ask::new("day", 12_000, 864_000),
-    Ask::new("week", 100_800, 6_048_000),
-];
-
-/// Quotas that remember a request for an hour, for entries that are counted.
-static STORED: [Ask; 3] = [
-    Ask::new("hour", 100, 360_000),
-    Ask::new("day", 240, 864_000),
-    Ask::new("week", 1_680, 6_048_000),
+static WITH_LOGIN: [Ask; 4] = [
+    ask("hour", 6_000, 360_000),
+    ask("day", 14_400, 864_000),
+    ask("week", 50_400, 6_048_000),
+    ask("login", 28_800, 1_728_000),
 ];
 
-/// The requests of a case.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// One limit.
-    One,
-    /// Three limits on one key.
-    Three,
-    /// Three limits, two of them on one key and one on another.
-    ThreeOnTwo,
-    /// Three limits on one key that remember requests longer.
-    Lasting,
-    /// Three limits on one key that remember requests for an hour, by ten million clients.
-    Stored,
-    /// Nine of ten as `Lasting`, one of ten the same and a fourth.
-    Mixed,
-    /// Half as `Lasting`, half with earlier quotas of all limits.
-    QuotasInTurn,
-}
-
-/// A request: its client, and the limits it asks.
-struct Request {
-    client: u64,
-    asks: &'static [Ask],
-}
-
-impl Shape {
-    /// Returns the number of clients. Few where clients return, so that each returns often in a short run too.
-    const fn clients(self) -> u64 {
-        match self {
-            Self::One | Self::Three | Self::ThreeOnTwo => 1_000_000,
-            Self::Lasting | Self::Mixed | Self::QuotasInTurn => 20_000,
-            Self::Stored => 10_000_000,
-        }
-    }
-
-    /// Returns the request of a random number.
-    fn request(self, draw: u64) -> Request {
-        let (client, draw) = (draw % self.clients(), draw / self.clients());
-        let asks = match self {
-            Self::One => &SHORT[..1],
-            Self::Three => &SHORT,
-            Self::ThreeOnTwo => &TWO_KEYS,
-            Self::Mixed if draw.is_multiple_of(10) => &LASTING,
-            Self::QuotasInTurn if draw.is_multiple_of(2) => &OLD,
-            Self::Stored => &STORED,
-            Self::Lasting | Self::Mixed | Self::QuotasInTurn => &LASTING[..3],
-        };
-        Request { client, asks }
-    }
-
-    /// Returns the scope of the clients' keys. Each case has its own, so that cases share no entries.
-    const fn scope(self) -> &'static str {
-        match self {
-            Self::One => "one",
-            Self::Three => "three",
-            Self::ThreeOnTwo => "two",
-            Self::Lasting => "lasting",
-            Self::Stored => "stored",
-            Self::Mixed => "mixed",
-            Self::QuotasInTurn => "turns",
-        }
-    }
-}
+/// One limit.
+pub(super) static ONE: Shape = Shape {
+    scope: "one",
+    clients: 1_000_000,
+    sets: &[&[ask("second", 1_000, 1)]],
+};
+/// Three limits on one key.
+pub(super) static THREE: Shape = Shape {
+    scope: "three",
+    clients: 1_000_000,
+    sets: &[&SHORT],
+};
+/// Three limits, two of them on one key and one on another.
+pub(super) static TWO_KEYS: Shape = Shape {
+    scope: "two",
+    clients: 1_000_000,
+    sets: &[&[
+        ask("second", 1_000, 1),
+        ask("minute", 10_000, 60),
+        shared(ask("hour", 100_000, 3_600)),
+    ]],
+};
+/// Three limits on one key, by few clients who return often.
+pub(super) static RETURNING: Shape = Shape {
+    scope: "lasting",
+    clients: 20_000,
+    sets: &[&LASTING],
+};
+/// The same, and one request in ten has a fourth limit.
+pub(super) static MIXED: Shape = Shape {
+    scope: "mixed",
+    clients: 20_000,
+    sets: &[
+        &WITH_LOGIN,
+        &LASTING,
+        &LASTING,
+        &LASTING,
+        &LASTING,
+        &LASTING,
+        &LASTING,
+        &LASTING,
+        &LASTING,
+        &LASTING,
+    ],
+};
+/// The same, and half of the requests come with earlier quotas of all limits.
+pub(super) static QUOTAS_IN_TURN: Shape = Shape {
+    scope: "turns",
+    clients: 20_000,
+    sets: &[
+        &LASTING,
+        &[
+            ask("hour", 12_000, 360_000),
+            ask("day", 12_000, 864_000),
+            ask("week", 100_800, 6_048_000),
+        ],
+    ],
+};
+static HOURS: [Ask; 3] = [
+    ask("hour", 100, 360_000),
+    ask("day", 240, 864_000),
+    ask("week", 1_680, 6_048_000),
+];
+/// The first of the clients of `STORED`.
+pub(super) static FEW: Shape = Shape {
+    scope: "stored",
+    clients: 10_000,
+    sets: &[&HOURS],
+};
+/// Three limits on one key that remember requests for an hour, by ten million clients, for entries that are counted.
+pub(super) static STORED: Shape = Shape {
+    scope: "stored",
+    clients: 10_000_000,
+    sets: &[&HOURS],
+};

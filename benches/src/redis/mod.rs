@@ -4,31 +4,26 @@ mod contenders;
 mod overload;
 pub(crate) mod sizing;
 
-use std::error::Error;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tower_quota_dev::{Fault, FaultProxy, RedisServer};
+use tower_quota_redis::RedisStore;
 
 pub(crate) use self::contenders::connect;
 use self::contenders::{
-    CLUSTERED, DEADLINE, GCRA, PARTITIONED, SCRIPT, Setup, Shape, TOWER_QUOTA, TWO_CONNECTIONS,
-    script_per_limit, tower_quota,
+    DEADLINE, Limiter, MIXED, ONE, QUOTAS_IN_TURN, RETURNING, Shape, THREE, TWO_KEYS,
 };
-#[cfg(feature = "limitador")]
-use self::contenders::{LIMITADOR, ask_limitador};
-use crate::load::{self, Round};
-use crate::report::{Figure, Report, median_ratio};
+use crate::Outcome;
+use crate::load::{self, Burst, highest, lowest};
+use crate::report::{Report, Table};
+use tower_quota_dev::{Fault, FaultProxy, RedisCluster, RedisServer};
+use crate::turns::{Round, in_turns};
 
-pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
-    runtime()?.block_on(measure(quick))
-}
-
-/// Measures the latency by the distance of the server, whose replies arrive later.
-pub(crate) fn distance(quick: bool) -> Result<Report, Box<dyn Error>> {
-    runtime()?.block_on(at_distances(quick))
-}
+const TOWER_QUOTA: &str = "tower-quota";
+const SCRIPT: &str = "a script per limit";
+const LIMITADOR: &str = "limitador, exact";
 
 fn runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread()
@@ -37,246 +32,180 @@ fn runtime() -> std::io::Result<Runtime> {
         .build()
 }
 
-async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let (rounds, span) = if quick {
-        (3, Duration::from_millis(300))
-    } else {
-        (5, Duration::from_secs(2))
-    };
-    let mut bench = Bench {
-        setup: Arc::new(Setup::prepare().await?),
-        rounds,
-        span,
-        report: Report::default(),
-    };
-    bench.straight().await;
-    bench.mixes().await;
-    bench.options().await;
-    bench.latencies().await;
-    bench.cluster().await;
-    let Bench {
-        setup, mut report, ..
-    } = bench;
-    drop(setup);
-    overload::measure(quick, &mut report).await?;
-    Ok(report)
-}
-
-struct Bench {
-    setup: Arc<Setup>,
-    rounds: usize,
-    span: Duration,
-    report: Report,
-}
-
-impl Bench {
-    /// Measures requests that all ask the same limits.
-    async fn straight(&mut self) {
-        for (shape, case) in [
-            (Shape::One, "redis/1-limit"),
-            (Shape::Three, "redis/3-limits"),
-            (Shape::ThreeOnTwo, "redis/3-limits-2-subjects"),
-        ] {
-            let contenders = [
-                (TOWER_QUOTA, shape),
-                (SCRIPT, shape),
-                #[cfg(feature = "limitador")]
-                (LIMITADOR, shape),
-            ];
-            let rounds = self.case(case, 512, &contenders).await;
-            let (ours, theirs) = (&rounds[0], &rounds[1]);
-            self.report
-                .ratio(case, ratio(ours, theirs, |round| round.rate));
-            if shape == Shape::Three {
-                #[cfg(feature = "limitador")]
-                self.report.ratio(
-                    "redis/3-limits-limitador",
-                    ratio(ours, &rounds[2], |round| round.rate),
-                );
-                self.report.ratio(
-                    "redis/3-limits-server-cpu",
-                    ratio(theirs, ours, |round| round.server_cpu),
-                );
-                self.report.ratio(
-                    "redis/3-limits-client-cpu",
-                    ratio(theirs, ours, |round| round.client_cpu),
-                );
+/// Returns a round of load on one contender.
+fn round<'a>(
+    runtime: &'a Runtime,
+    servers: &'a [&'a RedisServer],
+    limiter: &Limiter,
+    shape: &'static Shape,
+    (tasks, span): (u64, Duration),
+) -> Round<'a, Burst> {
+    let limiter = limiter.clone();
+    let decide = Arc::new(move |draw| {
+        let limiter = limiter.clone();
+        async move {
+            if !limiter.decide(shape, draw).await {
+                eprintln!("no answer");
             }
         }
-    }
+    });
+    Box::new(move || Ok(runtime.block_on(load::run(servers, tasks, span, &decide))))
+}
 
-    /// Measures clients that return, and requests with different limits.
-    async fn mixes(&mut self) {
-        for (shape, case) in [
-            (Shape::Lasting, "redis/3-limits-lasting"),
-            (Shape::Mixed, "redis/mixed"),
-            (Shape::QuotasInTurn, "redis/quotas-in-turn"),
-        ] {
-            let rounds = self
-                .case(case, 512, &[(TOWER_QUOTA, shape), (SCRIPT, shape)])
-                .await;
-            self.report
-                .ratio(case, ratio(&rounds[0], &rounds[1], |round| round.rate));
-            self.report.ratio(
-                format!("{case}-server-cpu"),
-                ratio(&rounds[1], &rounds[0], |round| round.server_cpu),
-            );
+pub(crate) fn run(quick: bool) -> Outcome<Report> {
+    let (rounds, millis) = if quick { (2, 300) } else { (10, 1_000) };
+    let runtime = runtime()?;
+    let server = RedisServer::start();
+    let url = server.url();
+    let ours = runtime.block_on(Limiter::tower_quota(&url, DEADLINE))?;
+    let script = runtime.block_on(Limiter::script(&url, DEADLINE))?;
+    #[cfg(feature = "limitador")]
+    let limitador = runtime.block_on(contenders::limitador(&url))?;
+    let only = [&server];
+    let many = (512, Duration::from_millis(millis));
+
+    let columns = [TOWER_QUOTA, SCRIPT, LIMITADOR];
+    let mut rates = Table::new("decisions/s, 512 tasks", &columns, rounds).next_to(SCRIPT);
+    for (name, shape) in [
+        ("one limit", &ONE),
+        ("three limits, one key", &THREE),
+        ("three limits, two keys", &TWO_KEYS),
+        ("three limits, returning clients", &RETURNING),
+        ("one request in ten has a fourth limit", &MIXED),
+        ("old and new quotas in turn", &QUOTAS_IN_TURN),
+    ] {
+        #[cfg_attr(
+            not(feature = "limitador"),
+            expect(unused_mut, reason = "the third one")
+        )]
+        let mut contenders = vec![
+            round(&runtime, &only, &ours, shape, many),
+            round(&runtime, &only, &script, shape, many),
+        ];
+        #[cfg(feature = "limitador")]
+        if shape.is_known_to_limitador() {
+            contenders.push(round(&runtime, &only, &limitador, shape, many));
         }
-    }
-
-    /// Measures tower-quota with various options.
-    async fn options(&mut self) {
-        let contenders =
-            [TOWER_QUOTA, TWO_CONNECTIONS, PARTITIONED].map(|contender| (contender, Shape::Three));
-        self.case("redis/options", 512, &contenders).await;
-    }
-
-    /// Measures tower-quota with three limits against the peer with one, and one task with one limit each.
-    async fn latencies(&mut self) {
-        for (tasks, ours) in [(64, Shape::Three), (1, Shape::One)] {
-            let case = format!("redis/latency-{tasks}");
-            let rounds = self
-                .case(&case, tasks, &[(TOWER_QUOTA, ours), (SCRIPT, Shape::One)])
-                .await;
-            self.report.ratio(
-                format!("redis/p50-{tasks}"),
-                ratio(&rounds[1], &rounds[0], |round| round.p50),
-            );
-            self.report.ratio(
-                format!("redis/p99-{tasks}"),
-                ratio(&rounds[1], &rounds[0], |round| round.p99),
-            );
-        }
-    }
-
-    /// Compares the decisions per second of the primaries' CPU, against those of a server alone.
-    async fn cluster(&mut self) {
-        let contenders = [(CLUSTERED, Shape::Three), (TOWER_QUOTA, Shape::Three)];
-        let rounds = self.case("redis/cluster-3", 512, &contenders).await;
-        self.report.ratio(
-            "redis/cluster-3",
-            ratio(&rounds[1], &rounds[0], |round| round.server_cpu),
+        let bursts = in_turns(rounds, contenders)?;
+        rates.row(
+            name,
+            bursts
+                .iter()
+                .map(|bursts| highest(bursts, |burst| burst.rate)),
         );
     }
 
-    /// Reports each contender's interleaved rounds and returns them. A round that is not counted comes first.
-    async fn case(
-        &mut self,
-        case: &str,
-        tasks: u64,
-        contenders: &[(&'static str, Shape)],
-    ) -> Vec<Vec<Round>> {
-        let mut all = vec![Vec::new(); contenders.len()];
-        for round in 0..=self.rounds {
-            for (position, &(contender, shape)) in contenders.iter().enumerate() {
-                let figures = self.round(contender, shape, tasks).await;
-                if round > 0 {
-                    all[position].push(figures);
-                }
-            }
+    let columns = ["p50 µs", "p99 µs", "service µs", "Redis µs"];
+    let mut costs = Table::new("latency and CPU time", &columns, rounds);
+    for (tasks, shape) in [
+        (1, &ONE),
+        (64, &THREE),
+        (64, &ONE),
+        (512, &ONE),
+        (512, &THREE),
+    ] {
+        let limits = if std::ptr::eq(shape, &ONE) {
+            "one limit"
+        } else {
+            "three limits"
+        };
+        let load = (tasks, many.1);
+        let contenders = vec![
+            round(&runtime, &only, &ours, shape, load),
+            round(&runtime, &only, &script, shape, load),
+        ];
+        for (name, bursts) in [TOWER_QUOTA, SCRIPT]
+            .iter()
+            .zip(in_turns(rounds, contenders)?)
+        {
+            costs.row(
+                format!("{name}, {limits}, tasks: {tasks}"),
+                costs_of(&bursts),
+            );
         }
-        for ((contender, _), rounds) in contenders.iter().zip(&all) {
-            self.report.row(case, contender, figures_of(rounds));
-        }
-        all
     }
 
-    async fn round(&self, contender: &'static str, shape: Shape, tasks: u64) -> Round {
-        let setup = Arc::clone(&self.setup);
-        let decide = move |draw| {
-            let setup = Arc::clone(&setup);
-            async move {
-                let is_answered = match contender {
-                    TOWER_QUOTA => tower_quota(&setup.store, shape, draw).await,
-                    TWO_CONNECTIONS => tower_quota(&setup.paired, shape, draw).await,
-                    PARTITIONED => tower_quota(&setup.parted, shape, draw).await,
-                    CLUSTERED => tower_quota(&setup.clustered, shape, draw).await,
-                    SCRIPT => {
-                        script_per_limit(&mut setup.connection.clone(), &setup.sha, shape, draw)
-                            .await
-                    }
-                    #[cfg(feature = "limitador")]
-                    LIMITADOR => ask_limitador(&setup.limitador, shape, draw).await,
-                    _ => false,
-                };
-                if !is_answered {
-                    eprintln!("{contender}: no answer");
-                }
-            }
-        };
-        let servers = if contender == CLUSTERED {
-            &self.setup.primaries()[..]
-        } else {
-            &[&self.setup.server]
-        };
-        load::run(servers, tasks, self.span, &Arc::new(decide)).await
+    let columns = ["decisions/s", "p99 µs", "Redis µs"];
+    let mut options = Table::new("three limits, 512 tasks", &columns, rounds);
+    let mut cluster = RedisCluster::start();
+    // Three primaries and nothing else, as the server they are compared with has no replica.
+    (PRIMARIES..2 * PRIMARIES).for_each(|replica| cluster.kill(replica));
+    let number = |number| NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN);
+    let with = || RedisStore::options().deadline(DEADLINE);
+    let (paired, parted, clustered) = runtime.block_on(async {
+        let urls = cluster.urls().into_iter().take(PRIMARIES);
+        Ok::<_, Box<dyn std::error::Error>>((
+            with().connections(number(2)).connect(&url).await?,
+            with().partitions(number(64)).connect(&url).await?,
+            with().cluster(urls).await?,
+        ))
+    })?;
+    let primaries: [&RedisServer; PRIMARIES] = std::array::from_fn(|node| cluster.node(node));
+    let contenders = [
+        ("default", &only[..], ours),
+        ("2 connections", &only, Limiter::TowerQuota(paired)),
+        ("64 partitions", &only, Limiter::TowerQuota(parted)),
+        ("a cluster of 3", &primaries, Limiter::TowerQuota(clustered)),
+    ];
+    let turns = contenders
+        .iter()
+        .map(|(_, servers, limiter)| round(&runtime, servers, limiter, &THREE, many));
+    for ((name, ..), bursts) in contenders.iter().zip(in_turns(rounds, turns.collect())?) {
+        let [_, p99, _, server] = costs_of(&bursts);
+        options.row(*name, [highest(&bursts, |burst| burst.rate), p99, server]);
     }
+    let overload = runtime.block_on(overload::measure(quick))?;
+    Ok(Report::of([rates, costs, options, overload]))
 }
 
-fn figures_of(rounds: &[Round]) -> Vec<(&'static str, Figure)> {
-    let of = |figure| figure_of(rounds, figure);
-    vec![
-        ("decisions/s", of(|round| round.rate)),
-        ("p50 us", of(|round| round.p50)),
-        ("p99 us", of(|round| round.p99)),
-        ("client us", of(|round| round.client_cpu)),
-        ("server us", of(|round| round.server_cpu)),
-        ("decisions a call", of(|round| 1.0 / round.calls)),
-        ("bytes in", of(|round| round.bytes_in)),
-        ("bytes out", of(|round| round.bytes_out)),
+const PRIMARIES: usize = 3;
+
+/// Returns the median latency, the 99th percentile, and the CPU time of the service and of Redis.
+fn costs_of(bursts: &[Burst]) -> [Option<crate::report::Cell>; 4] {
+    [
+        lowest(bursts, |burst| burst.p50),
+        lowest(bursts, |burst| burst.p99),
+        lowest(bursts, |burst| burst.client_cpu),
+        lowest(bursts, |burst| burst.server_cpu),
     ]
 }
 
-fn figure_of(rounds: &[Round], figure: fn(&Round) -> f64) -> Figure {
-    Figure::of(&rounds.iter().map(figure).collect::<Vec<_>>())
-}
-
-/// Returns the median over the rounds of one figure's `over / under`.
-fn ratio(over: &[Round], under: &[Round], figure: fn(&Round) -> f64) -> f64 {
-    let of = |rounds: &[Round]| rounds.iter().map(figure).collect::<Vec<_>>();
-    median_ratio(&of(over), &of(under))
-}
-
-async fn at_distances(quick: bool) -> Result<Report, Box<dyn Error>> {
-    const TASKS: u64 = 64;
-    let mut report = Report::default();
-    let (rounds, span) = if quick {
-        (1, Duration::from_secs(1))
-    } else {
-        (5, Duration::from_secs(2))
-    };
+/// Measures the latency by the distance of the server, whose replies arrive later.
+pub(crate) fn distance(quick: bool) -> Outcome<Report> {
+    let (rounds, seconds) = if quick { (1, 1) } else { (5, 2) };
+    let runtime = runtime()?;
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
-    let options = tower_quota_redis::RedisStore::options().deadline(DEADLINE);
-    let store = options.connect(&proxy.url()).await?;
-    let (connection, sha) = connect(&proxy.url(), DEADLINE, GCRA).await?;
+    let ours = runtime.block_on(Limiter::tower_quota(&proxy.url(), DEADLINE))?;
+    let script = runtime.block_on(Limiter::script(&proxy.url(), DEADLINE))?;
+    let (only, load) = ([&server], (64, Duration::from_secs(seconds)));
+    let columns = [TOWER_QUOTA, SCRIPT];
+    let mut middle = Table::new("p50 ms of 64 tasks", &columns, rounds).next_to(SCRIPT);
+    let mut slowest = Table::new("p99 ms of 64 tasks", &columns, rounds).next_to(SCRIPT);
+    let mut calls = Table::new("decisions in a call", &columns[..1], rounds);
     for millis in [0, 1, 5, 20] {
         proxy.inflict(Fault::Delay(Duration::from_millis(millis)));
-        let mut figures = [const { Vec::new() }; 2];
-        for _ in 0..rounds {
-            let store = store.clone();
-            let ours = move |draw| {
-                let store = store.clone();
-                async move { _ = tower_quota(&store, Shape::One, draw).await }
-            };
-            figures[0].push(load::run(&[&server], TASKS, span, &Arc::new(ours)).await);
-            let (connection, sha) = (connection.clone(), Arc::<str>::from(sha.as_str()));
-            let theirs = move |draw| {
-                let (mut connection, sha) = (connection.clone(), Arc::clone(&sha));
-                async move { _ = script_per_limit(&mut connection, &sha, Shape::One, draw).await }
-            };
-            figures[1].push(load::run(&[&server], TASKS, span, &Arc::new(theirs)).await);
-        }
-        for (contender, rounds) in [TOWER_QUOTA, SCRIPT].into_iter().zip(&figures) {
-            let of = |figure| figure_of(rounds, figure);
-            let figures = [
-                ("decisions/s", of(|round| round.rate)),
-                ("p50 ms", of(|round| round.p50 / 1_000.0)),
-                ("p99 ms", of(|round| round.p99 / 1_000.0)),
-                ("decisions a call", of(|round| 1.0 / round.calls)),
-            ];
-            report.row(&format!("distance/{millis}-ms"), contender, figures);
-        }
+        let name = if millis == 0 {
+            "loopback".to_owned()
+        } else {
+            format!("{millis} ms")
+        };
+        let contenders = [&ours, &script];
+        let turns = contenders.map(|limiter| round(&runtime, &only, limiter, &ONE, load));
+        let bursts = in_turns(rounds, turns.into())?;
+        middle.row(
+            &name,
+            bursts
+                .iter()
+                .map(|all| lowest(all, |burst| burst.p50 / 1e3)),
+        );
+        slowest.row(
+            &name,
+            bursts
+                .iter()
+                .map(|all| lowest(all, |burst| burst.p99 / 1e3)),
+        );
+        calls.row(&name, [highest(&bursts[0], |burst| burst.of_call)]);
     }
-    Ok(report)
+    Ok(Report::of([middle, slowest, calls]))
 }

@@ -3,18 +3,17 @@
 //! The server is behind a link that carries so many bytes a second, in the order in which they come: as a server does
 //! that works at this rate, but at the same one whatever else this machine does.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::contenders::{Limiter, THREE};
+use super::{SCRIPT, TOWER_QUOTA};
+use crate::Outcome;
+use crate::report::{Cell, Table};
 use tower_quota_dev::{Fault, FaultProxy, RedisServer};
-use tower_quota_redis::RedisStore;
-
-use super::contenders::{GCRA, SCRIPT, Shape, TOWER_QUOTA, connect, script_per_limit, tower_quota};
-use crate::report::Report;
-use crate::timing::{now, rest};
 use crate::traffic::Draws;
+use crate::turns::{now, rest};
 
 /// The link's bytes a second, at which this machine is always faster: some twelve hundred decisions.
 const SLOW: Fault = Fault::Slow(260_000);
@@ -22,123 +21,82 @@ const SLOW: Fault = Fault::Slow(260_000);
 const STORES: u64 = 8;
 /// The deadline of a request, tower-quota's default.
 const DEADLINE: Duration = Duration::from_millis(50);
-/// The offered rates, in multiples of the capacity. Half of it follows, to show the recovery.
-const OFFERED: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 
-pub(super) async fn measure(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
+type Limiters = Arc<[Limiter]>;
+
+pub(super) async fn measure(quick: bool) -> Outcome<Table> {
     let span = Duration::from_secs(if quick { 2 } else { 10 });
+    let rounds = if quick { 1 } else { 3 };
     let server = RedisServer::start();
     let link = FaultProxy::to(server.port());
-    let mut stores = Vec::new();
-    let mut connections = Vec::new();
+    let (mut ours, mut scripts) = (Vec::new(), Vec::new());
     for _ in 0..STORES {
-        let store = RedisStore::options()
-            .deadline(DEADLINE)
-            .connect(&link.url())
-            .await?;
-        tower_quota(&store, Shape::Three, 0).await;
-        stores.push(store);
-        connections.push(connect(&link.url(), DEADLINE, GCRA).await?);
+        ours.push(Limiter::tower_quota(&link.url(), DEADLINE).await?);
+        scripts.push(Limiter::script(&link.url(), DEADLINE).await?);
     }
-    // The scripts are known by now.
+    // A store loads its script with its first decision.
+    for store in &ours {
+        store.decide(&THREE, 0).await;
+    }
     link.inflict(SLOW);
-    let (stores, connections) = (Arc::new(stores), Arc::new(connections));
-    let ours = move |draw: u64| {
-        let stores = Arc::clone(&stores);
-        async move { tower_quota(&stores[(draw % STORES) as usize], Shape::Three, draw).await }
-    };
-    let goodput = contender(TOWER_QUOTA, span, ours, report).await;
-    report.ratio("redis/overload-goodput", goodput);
-    let theirs = move |draw: u64| {
-        let connections = Arc::clone(&connections);
-        async move {
-            let (connection, sha) = &connections[(draw % STORES) as usize];
-            script_per_limit(&mut connection.clone(), sha, Shape::Three, draw).await
+    let contenders: [Limiters; 2] = [ours.into(), scripts.into()];
+    let columns = [TOWER_QUOTA, SCRIPT];
+    let mut table = Table::new("answers in time, per capacity", &columns, rounds);
+    let capacities = [
+        capacity(span, &contenders[0]).await,
+        capacity(span, &contenders[1]).await,
+    ];
+    for (name, multiple) in [
+        ("at the capacity", 1.0),
+        ("2 times", 2.0),
+        ("4 times", 4.0),
+        ("8 times", 8.0),
+    ] {
+        let mut shares = [Vec::new(), Vec::new()];
+        for _ in 0..rounds {
+            for (limiters, (capacity, shares)) in
+                contenders.iter().zip(capacities.iter().zip(&mut shares))
+            {
+                let (in_time, _) = offer(capacity * multiple, span, limiters).await;
+                shares.push(in_time / capacity);
+                rest(Duration::from_secs(1)).await;
+            }
         }
-    };
-    contender(SCRIPT, span, theirs, report).await;
-    Ok(())
-}
-
-/// Reports a contender's answers at each offered rate. Returns the share of its capacity at the highest.
-async fn contender<D, F>(name: &str, span: Duration, decide: D, report: &mut Report) -> f64
-where
-    D: Fn(u64) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = bool> + Send + 'static,
-{
-    let capacity = capacity(span, decide.clone()).await;
-    report.row(
-        "redis/overload/capacity",
-        name,
-        vec![("answers/s", capacity)],
-    );
-    let mut goodput = 0.0;
-    for multiple in OFFERED {
-        let answers = offer(capacity * multiple, span, decide.clone()).await;
-        // The first second after it, with half of what the server can do.
-        let after = offer(capacity / 2.0, Duration::from_secs(1), decide.clone()).await;
-        goodput = answers.rate / capacity;
-        let figures = vec![
-            ("offered/s", capacity * multiple),
-            ("answers/s", answers.rate),
-            ("share of capacity", goodput),
-            ("p99 ms", answers.p99),
-            ("answered % in the second after", after.percent),
-        ];
-        report.row(&format!("redis/overload/{multiple}x"), name, figures);
-        rest(Duration::from_secs(1)).await;
+        table.row(name, shares.iter().map(|shares| Cell::highest(shares)));
     }
-    goodput
+    Ok(table)
 }
 
 /// Returns the most answers in time per second, at rates that grow until most requests fail.
-async fn capacity<D, F>(span: Duration, decide: D) -> f64
-where
-    D: Fn(u64) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = bool> + Send + 'static,
-{
+async fn capacity(span: Duration, limiters: &Limiters) -> f64 {
     let (mut rate, mut most, mut misses) = (100.0, 0.0_f64, 0);
     while misses < 2 {
-        let answers = offer(rate, span / 5, decide.clone()).await;
-        most = most.max(answers.rate);
-        misses = if answers.percent < 50.0 {
-            misses + 1
-        } else {
-            0
-        };
+        let (in_time, share) = offer(rate, span / 5, limiters).await;
+        most = most.max(in_time);
+        misses = if share < 0.5 { misses + 1 } else { 0 };
         rate *= 1.25;
     }
     most
 }
 
-/// The answers to the offered requests.
-struct Answers {
-    /// Answers in time, per second.
-    rate: f64,
-    /// The same as a percentage of the requests.
-    percent: f64,
-    /// Milliseconds that an answer took, 99th percentile.
-    p99: f64,
-}
-
-/// Sends requests at a rate, whether or not earlier ones were answered.
-async fn offer<D, F>(rate: f64, span: Duration, decide: D) -> Answers
-where
-    D: Fn(u64) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = bool> + Send + 'static,
-{
-    // A count per half millisecond up to the deadline and some scheduling.
-    let counts: Arc<[AtomicU64; 128]> = Arc::new([const { AtomicU64::new(0) }; 128]);
+/// Sends requests at a rate, whether or not earlier ones were answered. Returns the answers in time per second, and their
+/// share of the requests.
+async fn offer(rate: f64, span: Duration, limiters: &Limiters) -> (f64, f64) {
+    let in_time = Arc::new(AtomicU64::new(0));
     let (mut draws, mut sent) = (Draws::new(1), 0_u64);
     let began = now();
-    while now() - began < span {
-        let due = ((now() - began).as_secs_f64() * rate) as u64;
+    while began.elapsed() < span {
+        let due = (began.elapsed().as_secs_f64() * rate) as u64;
         while sent < due {
-            let (decided, counts, asked) = (decide(draws.next()), Arc::clone(&counts), now());
+            let (limiters, in_time) = (Arc::clone(limiters), Arc::clone(&in_time));
+            let (draw, asked) = (draws.next(), now());
             tokio::spawn(async move {
-                if decided.await {
-                    let half_millis = (now() - asked).as_micros() / 500;
-                    counts[(half_millis as usize).min(127)].fetch_add(1, Ordering::Relaxed);
+                let is_answered = limiters[(draw % STORES) as usize]
+                    .decide(&THREE, draw)
+                    .await;
+                // The deadline and some scheduling.
+                if is_answered && asked.elapsed() <= DEADLINE + Duration::from_millis(5) {
+                    in_time.fetch_add(1, Ordering::Relaxed);
                 }
             });
             sent += 1;
@@ -146,21 +104,6 @@ where
         rest(Duration::from_millis(1)).await;
     }
     rest(DEADLINE * 2).await;
-    let counts: Vec<u64> = counts
-        .iter()
-        .map(|count| count.load(Ordering::Relaxed))
-        .collect();
-    let in_time: u64 = counts[..=(DEADLINE.as_micros() / 500 + 10) as usize]
-        .iter()
-        .sum();
-    let mut seen = 0;
-    let p99 = counts.iter().position(|count| {
-        seen += count;
-        seen * 100 >= in_time * 99
-    });
-    Answers {
-        rate: in_time as f64 / span.as_secs_f64(),
-        percent: in_time as f64 * 100.0 / sent.max(1) as f64,
-        p99: p99.unwrap_or(0) as f64 / 2.0,
-    }
+    let in_time = in_time.load(Ordering::Relaxed) as f64;
+    (in_time / span.as_secs_f64(), in_time / sent.max(1) as f64)
 }

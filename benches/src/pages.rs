@@ -1,0 +1,191 @@
+//! The tables and drawings of the pages, written from the kept figures, so that the pages cannot drift from them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Outcome;
+use crate::drawings;
+use crate::report::{Report, two_digits};
+
+/// The pages with figures, and the suites that each shows in a region of its own.
+const PAGES: [(&str, &[&str]); 6] = [
+    ("memory", &["memory", "threads", "flood", "instructions"]),
+    ("layer", &["layer"]),
+    ("redis", &["redis", "distance"]),
+    ("distributed", &["distributed", "outage", "simulation"]),
+    ("rules", &["rules", "reload"]),
+    ("sizing", &["sizing"]),
+];
+
+type Reports = BTreeMap<&'static str, Report>;
+
+/// Writes the tables into the pages, and the drawings.
+pub(crate) fn write(docs: &Path) -> Outcome {
+    for (file, text) in outputs(docs)? {
+        fs::write(file, text)?;
+    }
+    Ok(())
+}
+
+/// Returns the text of every page with figures, and every drawing.
+fn outputs(docs: &Path) -> Outcome<BTreeMap<PathBuf, String>> {
+    let mut reports = Reports::new();
+    for suite in PAGES.into_iter().flat_map(|(_, suites)| suites) {
+        let report = Report::read(&docs.join(format!("figures/{suite}.json")))?;
+        let conditions = report.conditions.as_ref();
+        if conditions.ok_or("figures without conditions")?.quick {
+            return Err(format!("{suite}: a short run is not published").into());
+        }
+        reports.insert(suite, report);
+    }
+    let mut outputs = BTreeMap::new();
+    for (page, suites) in PAGES {
+        let file = docs.join(format!("measurements/{page}.md"));
+        let mut text = fs::read_to_string(&file)?;
+        for suite in suites {
+            let tables = reports[suite].tables.iter().map(|table| table.markdown());
+            text = filled(&text, suite, &tables.collect::<Vec<_>>().join("\n"))?;
+        }
+        if page == "sizing" {
+            text = filled(
+                &text,
+                "example",
+                &example(&reports).ok_or("no such figures")?,
+            )?;
+        }
+        text = filled(&text, "conditions", &conditions(suites, &reports))?;
+        outputs.insert(file, text);
+    }
+    let algorithms = drawings::algorithms()?;
+    outputs.insert(docs.join("guide/drawing.txt"), as_link(&algorithms));
+    outputs.insert(docs.join("charts/algorithms.svg"), algorithms);
+    let outage = drawings::outage(&reports["outage"].timelines);
+    outputs.insert(docs.join("charts/outage.svg"), outage);
+    Ok(outputs)
+}
+
+/// Returns the page with its region of this name filled anew. A region lies between `<!-- measured: NAME -->` and
+/// `<!-- /measured: NAME -->`.
+///
+/// # Errors
+/// When there is no such region: the figures would be lost.
+fn filled(page: &str, name: &str, text: &str) -> Result<String, String> {
+    let opening = format!("<!-- measured: {name} -->");
+    let closing = format!("<!-- /measured: {name} -->");
+    let split = page.split_once(&opening).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(&closing)?;
+        Some((before, after))
+    });
+    let (before, after) = split.ok_or_else(|| format!("the page has no region {name}"))?;
+    let text = text.trim();
+    Ok(format!("{before}{opening}\n\n{text}\n\n{closing}{after}"))
+}
+
+/// Returns a line for each machine, tree and day of these suites, and the versions of the peers.
+fn conditions(suites: &[&str], reports: &Reports) -> String {
+    let (mut text, mut peers) = (String::new(), String::new());
+    for suite in suites {
+        if let Some(conditions) = &reports[suite].conditions {
+            text += &format!("* {suite}: {}\n", conditions.line());
+            peers = conditions.peers();
+        }
+    }
+    format!("{text}\nPeers: {peers}.\n")
+}
+
+/// Returns a drawing as the target of a link that is called `drawing`: rustdoc has no files next to its pages.
+fn as_link(drawing: &str) -> String {
+    let escaped = |byte: u8| match byte {
+        b'%' | b'<' | b'>' | b'"' | b'#' | b'(' | b')' | b'{' | b'}' | 0..=b' ' => {
+            format!("%{byte:02X}")
+        }
+        _ => char::from(byte).to_string(),
+    };
+    let escaped = drawing.bytes().map(escaped).collect::<String>();
+    format!("[drawing]: data:image/svg+xml,{escaped}\n")
+}
+
+/// Returns a table of the cores and the bandwidth that 1.7 million checks a second need.
+fn example(reports: &Reports) -> Option<String> {
+    const RATE: f64 = 1_700_000.0;
+    /// The share of a core that a Redis should use on average, so that bursts and snapshots have room.
+    const BUSY: f64 = 0.6;
+    let mut text = String::from(
+        "| 1.7 million checks/s, all of them | Redis cores | Redis servers | Gbit/s | service cores |\n\
+         |---|---:|---:|---:|---:|\n",
+    );
+    let mut row = |name: &str, redis_us: f64, bytes: f64, service_us: f64| {
+        let cores = RATE * redis_us / 1e6;
+        text += &format!(
+            "| {name} | {} | {:.0} | {} | {} |\n",
+            two_digits(cores),
+            (cores / BUSY).ceil(),
+            two_digits(RATE * bytes * 8.0 / 1e9),
+            two_digits(RATE * service_us / 1e6),
+        );
+    };
+    let wire = reports["sizing"].table("limits, tasks under way")?;
+    let bytes =
+        |case| Some(wire.figure(case, "bytes to Redis")? + wire.figure(case, "bytes from Redis")?);
+    for (name, case) in [
+        ("one limit, a call for each decision", "one limit, 1"),
+        ("one limit, 512 under way", "one limit, 512"),
+        ("three limits, 512 under way", "three, one key, 512"),
+        ("client and everyone, 512 under way", "three, two keys, 512"),
+    ] {
+        let service = wire.figure(case, "service µs")?;
+        row(name, wire.figure(case, "Redis µs")?, bytes(case)?, service);
+    }
+    let without = reports["sizing"].table("ns without a call to Redis")?;
+    let micros = |name| Some(without.figure(name, "tower-quota")? / 1e3);
+    let leases = reports["distributed"].table("8 instances, 4 times the quota")?;
+    let leased = |column| leases.figure("tower-quota, leased", column);
+    let sent = bytes("one limit, 1")? * leased("calls")?;
+    let lease = micros("admitted from a lease")?;
+    row("hot clients with leases", leased("Redis µs")?, sent, lease);
+    row(
+        "refused from memory",
+        0.0,
+        0.0,
+        micros("refused from memory")?,
+    );
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::{filled, outputs};
+
+    // Fails if `tower-quota-bench pages` was not run after figures, an algorithm or a drawing changed.
+    #[test]
+    fn pages_show_kept_figures() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        let outputs = outputs(&docs).unwrap();
+        for (file, text) in &outputs {
+            let kept = fs::read_to_string(file).unwrap_or_default();
+            assert!(kept == *text, "{} is stale", file.display());
+        }
+        for chart in fs::read_dir(docs.join("charts")).unwrap() {
+            let file = chart.unwrap().path();
+            assert!(
+                outputs.contains_key(&file),
+                "{} shows nothing",
+                file.display()
+            );
+        }
+    }
+
+    #[test]
+    fn filling_a_region_keeps_the_rest() {
+        let page = "a\n<!-- measured: x -->\nold\n<!-- /measured: x -->\nb\n";
+        let once = filled(page, "x", "new\n").unwrap();
+        let expected = "a\n<!-- measured: x -->\n\nnew\n\n<!-- /measured: x -->\nb\n";
+        assert_eq!(once, expected);
+        assert_eq!(filled(&once, "x", "new").unwrap(), once);
+        assert!(filled(page, "y", "new").is_err());
+    }
+}
