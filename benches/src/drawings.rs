@@ -30,7 +30,7 @@ impl Drawing {
                  <rect width=\"720\" height=\"{height}\" fill=\"#FFFFFF\"/>\n"
             ),
         };
-        drawing.text(14, 28, "20\" font-weight=\"bold", title);
+        drawing.text(14, 28, "19\" font-weight=\"bold", title);
         drawing.text(14, 56, "16", line);
         drawing
     }

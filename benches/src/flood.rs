@@ -16,8 +16,8 @@ use crate::turns::{in_a_process, memory, now};
 /// The figures of a scene, in the order in which its process prints them.
 const COLUMNS: [&str; 5] = [
     "MB at most",
-    "limited, refused %",
-    "ordinary, admitted %",
+    "limited, admitted %",
+    "ordinary, refused %",
     "forgotten %",
     "p99.99 µs",
 ];
@@ -82,8 +82,8 @@ pub(crate) fn worker(scene: &Scene) -> Outcome {
     let own = before + size_of_val(&clients.used[..]) as f64;
     let figures = [
         (memory("VmHWM:") - own).max(0.0) / 1e6,
-        clients.limited.percent(),
-        clients.ordinary.percent(),
+        100.0 - clients.limited.percent(),
+        100.0 - clients.ordinary.percent(),
         clients.forgotten.percent(),
         latencies.all_but_one_in(10_000),
     ];

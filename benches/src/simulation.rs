@@ -29,7 +29,7 @@ const DELAYS: Range<Duration> = Duration::from_micros(200)..Duration::from_milli
 
 const COLUMNS: [&str; 4] = [
     "requests",
-    "admitted, % of allowed",
+    "short % of allowed",
     "beyond the quota",
     "calls per request",
 ];
@@ -94,8 +94,8 @@ async fn fleet<S: Store>(
     let allowed = sum(|(asked, _), most| (*asked).min(most));
     let over = sum(|(_, admitted), most| admitted.saturating_sub(most));
     let calls: u64 = networks.iter().map(Network::calls).sum();
-    let share = admitted * 100.0 / allowed;
-    Ok([asked, share, over, calls as f64 / asked].map(|figure| Some(figure.into())))
+    let short = 100.0 - admitted * 100.0 / allowed;
+    Ok([asked, short, over, calls as f64 / asked].map(|figure| Some(figure.into())))
 }
 
 /// Sends the requests of one instance. Returns their clients, and whether they were admitted.
