@@ -28,8 +28,8 @@ use trypema::{RateLimit, RateLimitDecision, RateLimiterBuilder, WindowSize};
 use crate::Outcome;
 use crate::load::Meters;
 use crate::report::{Cell, Report, Table};
-use tower_quota_dev::RedisServer;
 use crate::turns::{Round, in_turns, now};
+use tower_quota_dev::RedisServer;
 
 /// The units of a window of a second.
 const UNITS: u32 = 4_000;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::report::Cell;
-use tower_quota_dev::RedisServer;
 use crate::traffic::Draws;
 use crate::turns::{now, rest};
+use tower_quota_dev::RedisServer;
 
 /// The time of one decision in so many is measured, at random: latencies take an eighth of the memory.
 const TIMED_EVERY: u64 = 8;

@@ -10,8 +10,8 @@ use tower_quota::{Limit, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisSto
 use crate::Outcome;
 use crate::layer::{Trivial, request};
 use crate::report::{Report, Table};
-use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use crate::turns::{now, rest};
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 
 const CLIENTS: usize = 1_000;
 /// One unit a second: a refusal in the cache lasts a second.

@@ -22,8 +22,8 @@ use tower_quota_rules::Format;
 use crate::Outcome;
 use crate::layer::Trivial;
 use crate::report::{Report, Table};
-use tower_quota_dev::RedisServer;
 use crate::turns::{now, rest};
+use tower_quota_dev::RedisServer;
 
 const NODES: usize = 20;
 /// The time that the processes have to connect.

@@ -13,8 +13,8 @@ use tower_quota_lease::{LeaseOptions, Leased};
 
 use crate::Outcome;
 use crate::report::{Cell, Report, Table};
-use tower_quota_dev::simulation::{self, Network, VirtualClock};
 use crate::traffic::Draws;
+use tower_quota_dev::simulation::{self, Network, VirtualClock};
 
 const NODES: u32 = 200;
 const SECONDS: u32 = 5;

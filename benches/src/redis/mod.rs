@@ -18,8 +18,8 @@ use self::contenders::{
 use crate::Outcome;
 use crate::load::{self, Burst, highest, lowest};
 use crate::report::{Report, Table};
-use tower_quota_dev::{Fault, FaultProxy, RedisCluster, RedisServer};
 use crate::turns::{Round, in_turns};
+use tower_quota_dev::{Fault, FaultProxy, RedisCluster, RedisServer};
 
 const TOWER_QUOTA: &str = "tower-quota";
 const SCRIPT: &str = "a script per limit";

@@ -11,9 +11,9 @@ use super::contenders::{Limiter, THREE};
 use super::{SCRIPT, TOWER_QUOTA};
 use crate::Outcome;
 use crate::report::{Cell, Table};
-use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use crate::traffic::Draws;
 use crate::turns::{now, rest};
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 
 /// The link's bytes a second, at which this machine is always faster: some twelve hundred decisions.
 const SLOW: Fault = Fault::Slow(260_000);

@@ -8,9 +8,9 @@ use super::{SCRIPT, TOWER_QUOTA, costs_of, round, runtime};
 use crate::Outcome;
 use crate::load::{Info, highest, lowest};
 use crate::report::{Cell, Report, Table};
-use tower_quota_dev::RedisServer;
 use crate::turns::{in_turns, steps};
 use crate::work;
+use tower_quota_dev::RedisServer;
 
 const WORKERS: u64 = 64;
 
