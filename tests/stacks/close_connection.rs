@@ -16,10 +16,9 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
-use tower_quota::{CloseConnection, key};
+use tower_quota::{CloseConnection, Policy, key};
 
-use crate::limited::{limited_by, three_per_minute};
-use crate::server::within;
+use crate::shared::{limited, three, within};
 
 async fn serve_connection(app: Router, stream: TcpStream, peer: SocketAddr) {
     let closing = Arc::new(Notify::new());
@@ -42,7 +41,8 @@ async fn serve_connection(app: Router, stream: TcpStream, peer: SocketAddr) {
 
 #[tokio::test]
 async fn marked_refusal_ends_http2_connection() {
-    let layer = limited_by(three_per_minute().by(key::client_ip()), false).close_after(2);
+    let policy = Policy::new().limit(three().by(key::client_ip()));
+    let layer = limited(policy, false).close_after(2);
     let app = Router::new().route("/", get(async || "hello")).layer(layer);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap());

@@ -1,13 +1,12 @@
-//! Tonic servers with interceptors, reflection and their own settings.
+//! A tonic server with an interceptor and layers of tower-http.
 
 use std::time::Duration;
 
 use futures_util::stream;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tonic::service::InterceptorLayer;
-use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Code, Request, Status};
@@ -21,213 +20,131 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::CorsLayer;
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
-use tower_quota::when;
 
-use crate::each_layer::LONG;
-use crate::limited::{limited, limited_by, three_per_minute};
-use crate::server::within;
+use crate::shared::{
+    Limited, Place, Traced, assert_documented, in_each_place, remaining, three, within,
+};
 
-/// Admits calls with a token.
-fn require_token(call: Request<()>) -> Result<Request<()>, Status> {
-    if call.metadata().contains_key("x-token") {
-        Ok(call)
-    } else {
-        Err(Status::unauthenticated("no token"))
-    }
-}
-
-/// Serves health behind an interceptor, and reflection, and connects to them.
+/// Serves health and reflection behind these layers, and connects to the server.
 macro_rules! connect {
-    ($server:expr) => {{
+    ($($layer:expr),+) => {{
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let health =
-            InterceptedService::new(tonic_health::server::health_reporter().1, require_token);
         let reflection = tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-            .build_v1()
-            .unwrap();
-        let server = $server.add_service(health).add_service(reflection);
-        tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
-        within(
-            Endpoint::new(format!("http://{address}"))
-                .unwrap()
-                .connect(),
-        )
-        .await
-        .unwrap()
-    }};
-}
-
-/// Calls the health service, and returns the units left of three.
-async fn check(channel: &Channel, token: bool) -> Result<String, Status> {
-    let mut call = Request::new(HealthCheckRequest::default());
-    if token {
-        call.metadata_mut()
-            .insert("x-token", "token".parse().unwrap());
-    }
-    let response = within(HealthClient::new(channel.clone()).check(call)).await?;
-    Ok(left(&response.metadata().clone().into_headers()).unwrap())
-}
-
-fn left(headers: &HeaderMap) -> Option<String> {
-    Some(
-        headers
-            .get("x-ratelimit-remaining")?
-            .to_str()
-            .unwrap()
-            .to_owned(),
-    )
-}
-
-fn assert_refused(status: &Status) {
-    assert_eq!(status.code(), Code::ResourceExhausted);
-    assert_eq!(status.metadata().get("retry-after").unwrap(), "20");
-    assert_eq!(
-        status.metadata().get("grpc-retry-pushback-ms").unwrap(),
-        "20000"
-    );
-}
-
-#[tokio::test]
-async fn inner_interceptor_is_counted() {
-    for is_slow in [false, true] {
-        let channel = connect!(Server::builder().layer(limited_by(three_per_minute(), is_slow)));
-        assert_eq!(check(&channel, true).await.unwrap(), "2");
-        let refused = check(&channel, false).await.unwrap_err();
-        assert_eq!(refused.code(), Code::Unauthenticated);
-        assert_eq!(
-            left(&refused.metadata().clone().into_headers()).unwrap(),
-            "1"
-        );
-        assert_eq!(check(&channel, true).await.unwrap(), "0");
-        // The limit is asked before the token.
-        assert_refused(&check(&channel, false).await.unwrap_err());
-    }
-}
-
-#[tokio::test]
-async fn outer_interceptor_refuses_uncounted() {
-    let stack = ServiceBuilder::new()
-        .layer(InterceptorLayer::new(require_token))
-        .layer(limited());
-    let channel = connect!(Server::builder().layer(stack));
-    for _ in 0..4 {
-        assert_eq!(
-            check(&channel, false).await.unwrap_err().code(),
-            Code::Unauthenticated
-        );
-    }
-    for left in ["2", "1", "0"] {
-        assert_eq!(check(&channel, true).await.unwrap(), left);
-    }
-    assert_refused(&check(&channel, true).await.unwrap_err());
-}
-
-#[tokio::test]
-async fn limit_around_interceptor_layer_counts_it() {
-    let stack = ServiceBuilder::new()
-        .layer(limited())
-        .layer(InterceptorLayer::new(require_token));
-    let channel = connect!(Server::builder().layer(stack));
-    assert_eq!(
-        check(&channel, false).await.unwrap_err().code(),
-        Code::Unauthenticated
-    );
-    assert_eq!(check(&channel, true).await.unwrap(), "1");
-}
-
-#[tokio::test]
-async fn server_settings_and_layers_compose() {
-    let settings = || {
-        Server::builder()
+            .build_v1();
+        let server = Server::builder()
             .timeout(Duration::from_secs(60))
             .concurrency_limit_per_connection(8)
             .load_shed(true)
-    };
-    let guards = || (TraceLayer::new_for_grpc(), CatchPanicLayer::new());
-    let answers = || {
-        (
-            CorsLayer::permissive(),
-            TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, LONG),
-        )
-    };
-    let outer = ServiceBuilder::new()
-        .layer(guards())
-        .layer(answers())
-        .layer(limited());
-    let inner = ServiceBuilder::new()
-        .layer(limited())
-        .layer(guards())
-        .layer(answers());
-    let between = ServiceBuilder::new()
-        .layer(answers())
-        .layer(limited())
-        .layer(guards());
-    for channel in [
-        connect!(settings().layer(outer)),
-        connect!(settings().layer(inner)),
-        connect!(settings().layer(between)),
-    ] {
-        for left in ["2", "1", "0"] {
-            assert_eq!(check(&channel, true).await.unwrap(), left);
-        }
-        assert_refused(&check(&channel, true).await.unwrap_err());
+            .layer(ServiceBuilder::new()$(.layer($layer))+)
+            .add_service(tonic_health::server::health_reporter().1)
+            .add_service(reflection.unwrap());
+        tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
+        let endpoint = Endpoint::new(format!("http://{address}"));
+        within(endpoint.unwrap().connect()).await.unwrap()
+    }};
+}
+
+async fn connect(place: Place, limit: Limited, traced: &Traced) -> Channel {
+    let trace = TraceLayer::new_for_grpc().on_response(traced.clone());
+    let minute = Duration::from_secs(60);
+    let timeout = TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, minute);
+    let marking = (trace, CorsLayer::permissive(), timeout);
+    let guarding = (CatchPanicLayer::new(), InterceptorLayer::new(require_token));
+    match place {
+        Place::Outside => connect!(limit, marking, guarding),
+        Place::Between => connect!(marking, limit, guarding),
+        Place::Inside => connect!(marking, guarding, limit),
     }
 }
 
-fn list_services() -> ServerReflectionRequest {
-    let message_request = Some(MessageRequest::ListServices(String::new()));
-    ServerReflectionRequest {
-        host: String::new(),
-        message_request,
-    }
+fn require_token(call: Request<()>) -> Result<Request<()>, Status> {
+    let token = call.metadata().get("x-token");
+    token.ok_or_else(|| Status::unauthenticated("no token"))?;
+    Ok(call)
+}
+
+fn with_token<T>(message: T) -> Request<T> {
+    let mut call = Request::new(message);
+    let token = "token".parse().unwrap();
+    call.metadata_mut().insert("x-token", token);
+    call
+}
+
+/// Calls the health service, and returns the remaining units.
+async fn check(channel: &Channel, call: Request<HealthCheckRequest>) -> Result<usize, Status> {
+    let response = within(HealthClient::new(channel.clone()).check(call)).await?;
+    Ok(remaining(response.metadata().as_ref()))
+}
+
+fn health() -> Request<HealthCheckRequest> {
+    with_token(HealthCheckRequest::default())
 }
 
 #[tokio::test]
-async fn reflection_stream_is_one_call() {
-    for is_slow in [false, true] {
-        let channel = connect!(Server::builder().layer(limited_by(three_per_minute(), is_slow)));
-        let mut client = ServerReflectionClient::new(channel.clone());
+async fn refused_calls_are_seen_as_documented() {
+    let seen = in_each_place(three(), async |place, limit| {
+        let traced = Traced::default();
+        let channel = connect(place, limit, &traced).await;
+        let without_token = Request::new(HealthCheckRequest::default());
+        let refused = check(&channel, without_token).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Unauthenticated);
+        let counted = 2 - check(&channel, health()).await.unwrap();
+        while check(&channel, health()).await.is_ok() {}
+
+        let before = traced.0.lock().unwrap().len();
+        let refused = check(&channel, health()).await.unwrap_err();
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        let fields = refused.metadata();
+        assert_eq!(fields.get("retry-after").unwrap(), "20");
+        assert_eq!(fields.get("grpc-retry-pushback-ms").unwrap(), "20000");
+        let traced = traced.0.lock().unwrap().len() - before;
+        (["not counted", "counted"][counted], ["no", "yes"][traced])
+    });
+    let seen = seen.await;
+    assert_documented(
+        "a call that your interceptor refuses",
+        seen.map(|(counted, _)| counted),
+    );
+    assert_documented(
+        "a call over the limit is traced",
+        seen.map(|(_, traced)| traced),
+    );
+}
+
+#[tokio::test]
+async fn stream_of_messages_is_one_call() {
+    in_each_place(three(), async |place, limit| {
+        let channel = connect(place, limit, &Traced::default()).await;
         let (sender, mut receiver) = mpsc::unbounded_channel();
-        sender.send(list_services()).unwrap();
+        let ask = || {
+            let question = MessageRequest::ListServices(String::new());
+            let message_request = Some(question);
+            sender
+                .send(ServerReflectionRequest {
+                    message_request,
+                    ..Default::default()
+                })
+                .unwrap();
+        };
+        ask();
         let questions = stream::poll_fn(move |cx| receiver.poll_recv(cx));
-        let response = within(client.server_reflection_info(questions))
+        let mut client = ServerReflectionClient::new(channel.clone());
+        let response = within(client.server_reflection_info(with_token(questions)))
             .await
             .unwrap();
-        assert_eq!(
-            left(&response.metadata().clone().into_headers()).unwrap(),
-            "2"
-        );
-        // The first answer arrives before the last question is asked.
+        assert_eq!(remaining(response.metadata().as_ref()), 2);
+        assert_eq!(check(&channel, health()).await.unwrap(), 1);
+        assert_eq!(check(&channel, health()).await.unwrap(), 0);
+        let refused = within(client.server_reflection_info(with_token(stream::pending()))).await;
+        assert_eq!(refused.unwrap_err().code(), Code::ResourceExhausted);
+        // The server answers each message before the next, and the open stream works after the refusal.
         let mut answers = response.into_inner();
         for _ in 0..5 {
             assert!(within(answers.message()).await.unwrap().is_some());
-            sender.send(list_services()).unwrap();
+            ask();
         }
-        assert_eq!(check(&channel, true).await.unwrap(), "1");
-        assert_eq!(check(&channel, true).await.unwrap(), "0");
-        assert_refused(
-            &within(client.server_reflection_info(stream::pending()))
-                .await
-                .unwrap_err(),
-        );
-        assert!(within(answers.message()).await.unwrap().is_some());
-    }
-}
-
-#[tokio::test]
-async fn reflection_is_unlimited_beside_service_limit() {
-    let health_only = three_per_minute().when(when::grpc_service("grpc.health.v1.Health"));
-    let channel = connect!(Server::builder().layer(limited_by(health_only, false)));
-    for _ in 0..4 {
-        let question = stream::iter([list_services()]);
-        let mut client = ServerReflectionClient::new(channel.clone());
-        assert!(
-            within(client.server_reflection_info(question))
-                .await
-                .is_ok()
-        );
-    }
-    assert_eq!(check(&channel, true).await.unwrap(), "2");
+    })
+    .await;
 }

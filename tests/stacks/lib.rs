@@ -1,1 +1,1 @@
-//! The layer inside and outside of the layers that services are built with: only tests.
+//! An empty library. This package has only tests.

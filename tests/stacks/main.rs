@@ -1,17 +1,8 @@
-//! The layer inside and outside of the layers that services are built with, asked over real sockets.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+//! Three stacks that services are built with, with the limit outside, between and inside of the other layers.
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
-mod axum_apps;
-mod axum_streams;
 mod close_connection;
-mod each_layer;
 mod grpc;
-mod handler;
-mod inner_layers;
-mod limited;
-mod outer_layers;
-mod page;
-mod pairs;
-mod server;
-mod together;
-mod waiting;
+mod shared;
+mod tower_services;
+mod web;
