@@ -7,11 +7,11 @@ use axum::{Extension, Router};
 use http::{Extensions, Request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tower::{ServiceBuilder, ServiceExt};
-use tower_quota::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer};
-use tower_quota_testkit::ManualClock;
+use tower::ServiceBuilder;
+use tower_quota::{Decision, Limit, MemoryStore, RateLimitLayer};
 
 use crate::fixture::failing_store;
+use crate::shared::{answer_to, per_minute, policy_of, stopped_layer};
 
 /// Serves an app on a free port.
 pub(crate) async fn served(app: Router) -> SocketAddr {
@@ -49,14 +49,11 @@ pub(crate) async fn status(address: SocketAddr, path: &str) -> u16 {
 }
 
 pub(crate) fn layer(limit: Limit) -> RateLimitLayer<MemoryStore> {
-    RateLimitLayer::new(
-        MemoryStore::with_clock(100, ManualClock::default()),
-        Policy::new().limit(limit),
-    )
+    stopped_layer(policy_of(limit))
 }
 
 pub(crate) fn twice() -> Limit {
-    Limit::new("twice", Quota::per_minute(2))
+    per_minute("twice", 2)
 }
 
 pub(crate) fn hello() -> Router {
@@ -140,7 +137,7 @@ async fn nested_layer_leaves_outer_fallback_uncounted() {
 #[tokio::test]
 async fn nested_and_method_routers_are_limited_separately() {
     let inner = hello().layer(layer(twice()));
-    let handler = get(|| async { "one" }).layer(layer(Limit::new("once", Quota::per_minute(1))));
+    let handler = get(|| async { "one" }).layer(layer(per_minute("once", 1)));
     let app = served(hello().nest("/api", inner).route("/one", handler)).await;
     for _ in 0..2 {
         assert_eq!(status(app, "/api").await, 200);
@@ -158,10 +155,7 @@ async fn service_builder_around_app_is_limited() {
     let app = ServiceBuilder::new().layer(layer(twice())).service(hello());
     for expected in [200, 200, 429] {
         let request = Request::get("/").body(axum::body::Body::empty()).unwrap();
-        assert_eq!(
-            app.clone().oneshot(request).await.unwrap().status(),
-            expected
-        );
+        assert_eq!(answer_to(&app, request).await.status(), expected);
     }
     let nested = served(Router::new().fallback_service(app)).await;
     assert_eq!(status(nested, "/").await, 429);
@@ -190,8 +184,7 @@ fn app_with_remaining() -> Router {
 
 #[tokio::test]
 async fn handlers_must_not_insist_on_a_decision() {
-    let failing =
-        RateLimitLayer::new(failing_store(), Policy::new().limit(twice())).attach_decision();
+    let failing = RateLimitLayer::new(failing_store(), policy_of(twice())).attach_decision();
     let not_applying = layer(twice().when(|_| false)).attach_decision();
     for app in [
         served(app_with_remaining().layer(failing)).await,

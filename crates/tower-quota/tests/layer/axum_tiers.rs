@@ -1,17 +1,16 @@
 //! A policy with lists, look-ups and tiers in front of an axum app, called over real sockets.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
 use http::Extensions;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, key, when};
-use tower_quota_testkit::ManualClock;
+use tower_quota::{MissingKey, Policy, Quota, key, when};
 
 use crate::axum_apps::served;
+use crate::shared::{per_minute, secs, stopped_layer};
 
 #[derive(Clone)]
 struct Account {
@@ -39,7 +38,7 @@ fn policy() -> Policy {
     Policy::new()
         .skip(when::any([when::path("/healthz"), when::cors_preflight()]))
         .block(when::key_in(key::header("x-api-key"), ["leaked-key"]))
-        .look_up(Duration::from_secs(5), |head| {
+        .look_up(secs(5), |head| {
             let api_key = head
                 .headers()
                 .get("x-api-key")
@@ -47,14 +46,14 @@ fn policy() -> Policy {
             async move { account_of(api_key?).await }
         })
         .limit(
-            Limit::new("account", Quota::per_minute(1))
+            per_minute("account", 1)
                 .by(key::from_fn("account", |head| {
                     Some(head.extensions().get::<Account>()?.name)
                 }))
                 .when_missing(MissingKey::Refuse)
                 .quota_with(|head| Some(head.extensions().get::<Account>()?.quota)),
         )
-        .limit(Limit::new("reports", Quota::per_minute(1)).when(when::route("/api/reports/{id}")))
+        .limit(per_minute("reports", 1).when(when::route("/api/reports/{id}")))
 }
 
 async fn app(policy: Policy) -> SocketAddr {
@@ -70,11 +69,7 @@ async fn app(policy: Policy) -> SocketAddr {
         .route("/", get(name))
         .route("/healthz", get(name))
         .nest("/api", api);
-    served(app.layer(RateLimitLayer::new(
-        MemoryStore::with_clock(100, ManualClock::default()),
-        policy,
-    )))
-    .await
+    served(app.layer(stopped_layer(policy))).await
 }
 
 /// Returns the status and the last line of the response.
@@ -141,7 +136,7 @@ async fn route_is_recognized_by_full_pattern() {
 #[tokio::test]
 async fn peers_are_listed_by_their_address() {
     let local = || when::address_in(key::client_ip(), ["127.0.0.0/8"]);
-    let once = || Limit::new("once", Quota::per_minute(1));
+    let once = || per_minute("once", 1);
     let blocking = app(Policy::new().block(local()).limit(once())).await;
     assert_eq!(statuses(blocking, "/", "x").await, [403, 403]);
     let allowing = app(Policy::new().block(local()).allow(local()).limit(once())).await;

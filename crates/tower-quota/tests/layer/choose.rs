@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use http::{Method, Request, StatusCode};
-use tower::{Layer, ServiceExt};
+use http::{Method, Request};
 use tower_quota::{
-    ConfigError, HandleError, Limit, MemoryStore, Name, Policy, Quota, RateLimitLayer, RequestHead,
-    key, policy::Chosen,
+    ConfigError, HandleError, Limit, Name, Policy, Quota, RequestHead, key, policy::Chosen,
 };
-use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Answer, Inner, Limited, WITH_X, field};
+use crate::fixture::{Answer, Limited, WITH_X, field};
+use crate::shared::{answer_to, millis, per_minute, per_second, policy_of, serve, stopped_layer};
 
 /// Adds the limits at the positions in the header `meets`, each with the quota in `units`.
 fn by_header(head: &RequestHead<'_>, chosen: &mut Chosen<'_>) {
@@ -33,9 +30,7 @@ fn by_header(head: &RequestHead<'_>, chosen: &mut Chosen<'_>) {
 
 /// Returns this many limits of 5 a minute, named `rule-0` and so on.
 fn rules(count: usize) -> Vec<Limit> {
-    let limit = |position| {
-        Limit::new(format!("rule-{position}"), Quota::per_minute(5)).by(key::header("user"))
-    };
+    let limit = |position| per_minute(format!("rule-{position}"), 5).by(key::header("user"));
     (0..count).map(limit).collect()
 }
 
@@ -72,8 +67,8 @@ async fn request_meets_chosen_limits_only() {
 async fn chosen_limits_follow_listed_ones() {
     let policy = Policy::new()
         .choose(rules(2), by_header)
-        .limit(Limit::new("all", Quota::per_second(8)))
-        .choose([Limit::new("other", Quota::per_minute(7))], by_header);
+        .limit(per_second("all", 8))
+        .choose([per_minute("other", 7)], by_header);
     let limited = Limited::with(policy, |layer| layer.headers(WITH_X));
     let expected = r#""all";q=8;w=1, "rule-1";q=5;w=60"#;
     assert_eq!(rate_fields(&limited.send(meeting("1")).await)[0], expected);
@@ -89,11 +84,8 @@ async fn chosen_quota_counts_and_is_reported() {
     let request = || meeting("1").header("units", "2");
     let expected = [r#""rule-1";q=2;w=60"#, r#""rule-1";r=1;t=30"#];
     assert_eq!(rate_fields(&limited.send(request()).await), expected);
-    assert_eq!(limited.send(request()).await.status(), StatusCode::OK);
-    assert_eq!(
-        limited.send(request()).await.status(),
-        StatusCode::TOO_MANY_REQUESTS
-    );
+    assert_eq!(limited.send(request()).await.status(), 200);
+    assert_eq!(limited.send(request()).await.status(), 429);
 }
 
 #[tokio::test]
@@ -110,8 +102,7 @@ async fn invalid_and_repeated_positions_are_ignored() {
 
 #[tokio::test]
 async fn conditions_of_chosen_limits_hold() {
-    let posts =
-        Limit::new("posts", Quota::per_minute(1)).when(|head| head.method() == Method::POST);
+    let posts = per_minute("posts", 1).when(|head| head.method() == Method::POST);
     let limited = Limited::with(Policy::new().choose([posts], by_header), |layer| {
         layer.headers(WITH_X)
     });
@@ -131,10 +122,8 @@ async fn chosen_limits_read_one_key_once() {
         seen.fetch_add(1, Ordering::Relaxed);
         Some(head.headers().get("user")?.as_bytes().to_vec())
     });
-    let limit = |name: &'static str| Limit::new(name, Quota::per_minute(5)).by(user.clone());
-    let policy = Policy::new()
-        .limit(limit("listed"))
-        .choose([limit("one"), limit("two")], by_header);
+    let limit = |name: &'static str| per_minute(name, 5).by(user.clone());
+    let policy = policy_of(limit("listed")).choose([limit("one"), limit("two")], by_header);
     let limited = Limited::new(policy);
     limited.send(meeting("0 1")).await;
     assert_eq!(reads.load(Ordering::Relaxed), 1);
@@ -148,26 +137,20 @@ async fn chosen_queue_makes_requests_wait() {
     tokio::time::pause();
     let begun = crate::fixture::tokio_now();
     for _ in 0..3 {
-        assert_eq!(limited.send(meeting("")).await.status(), StatusCode::OK);
+        assert_eq!(limited.send(meeting("")).await.status(), 200);
     }
-    assert!(
-        begun.elapsed() >= Duration::from_millis(90),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() >= millis(90), "{:?}", begun.elapsed());
 }
 
 #[test]
 fn invalid_chosen_limits_are_refused() {
-    let listed = Policy::new().limit(Limit::new("rule-1", Quota::per_minute(1)));
+    let listed = policy_of(per_minute("rule-1", 1));
     let error = listed.try_choose(rules(2), by_header).unwrap_err();
     assert_eq!(error, ConfigError::DuplicateLimit(Name::new("rule-1")));
     let chosen = Policy::new().choose(rules(2), by_header);
-    let error = chosen
-        .try_limit(Limit::new("rule-0", Quota::per_minute(1)))
-        .unwrap_err();
+    let error = chosen.try_limit(per_minute("rule-0", 1)).unwrap_err();
     assert_eq!(error, ConfigError::DuplicateLimit(Name::new("rule-0")));
-    let dear = Limit::new("dear", Quota::per_minute(1)).cost(2);
+    let dear = per_minute("dear", 1).cost(2);
     assert!(matches!(
         Policy::new().try_choose([dear], by_header),
         Err(ConfigError::CostAboveCapacity { .. })
@@ -182,13 +165,9 @@ fn invalid_chosen_limits_are_refused() {
 
 #[tokio::test]
 async fn handle_finds_chosen_limits() {
-    let layer = RateLimitLayer::new(
-        MemoryStore::with_clock(1_000, ManualClock::default()),
-        Policy::new().choose(rules(100), by_header),
-    );
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let (service, handle) = serve(stopped_layer(Policy::new().choose(rules(100), by_header)));
     let request = || meeting("42").body(()).unwrap();
-    service.clone().oneshot(request()).await.unwrap();
+    answer_to(&service, request()).await;
     assert_eq!(handle.peek("rule-42", "ann").await.unwrap().remaining(), 4);
     assert_eq!(handle.reset("rule-42", "ann").await.unwrap().remaining(), 5);
     assert_eq!(handle.limits().len(), 100);
@@ -201,20 +180,13 @@ async fn handle_finds_chosen_limits() {
 
 #[tokio::test]
 async fn handle_counts_request_by_its_quota() {
-    let layer = RateLimitLayer::new(
-        MemoryStore::with_clock(1_000, ManualClock::default()),
-        Policy::new().choose(rules(100), by_header),
-    );
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let (service, handle) = serve(stopped_layer(Policy::new().choose(rules(100), by_header)));
     let (request, _) = meeting("42")
         .header("units", "900")
         .body(())
         .unwrap()
         .into_parts();
-    service
-        .oneshot(Request::from_parts(request.clone(), ()))
-        .await
-        .unwrap();
+    answer_to(&service, Request::from_parts(request.clone(), ())).await;
     assert_eq!(
         handle.peek("rule-42", &request).await.unwrap().remaining(),
         899

@@ -1,9 +1,10 @@
 //! Limits that apply to some requests.
 
 use http::{Method, Request};
-use tower_quota::{Limit, Policy, Quota, when};
+use tower_quota::when;
 
 use crate::fixture::{Limited, field};
+use crate::shared::{per_minute, policy_of};
 
 /// Returns the names of the limits that count a request.
 async fn counting(limited: &Limited, request: http::request::Builder) -> String {
@@ -12,12 +13,12 @@ async fn counting(limited: &Limited, request: http::request::Builder) -> String 
 
 #[tokio::test]
 async fn limit_counts_where_all_its_conditions_hold() {
-    let limit = Limit::new("l", Quota::per_minute(9))
+    let limit = per_minute("l", 9)
         .when(when::method([Method::POST]))
         .when(|head| head.uri().path().starts_with("/api"))
         .unless(when::path("/api/free"))
         .unless(|head| head.headers().contains_key("x-internal"));
-    let limited = Limited::new(Policy::new().limit(limit));
+    let limited = Limited::new(policy_of(limit));
     assert_ne!(counting(&limited, Request::post("/api/x")).await, "");
     for request in [
         Request::get("/api/x"),

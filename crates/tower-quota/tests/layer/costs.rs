@@ -1,13 +1,14 @@
 //! Costs of requests before they are served.
 
 use http::{Request, StatusCode};
-use tower_quota::{Limit, Policy, Quota, cost};
+use tower_quota::{Limit, cost};
 
 use crate::fixture::{LastRequest, Limited};
+use crate::shared::{per_hour, policy_of};
 
 /// Returns the cost of a request with these header lines.
 async fn cost_of(limit: Limit, lines: &[(&str, &str)]) -> Result<u64, StatusCode> {
-    let limited = Limited::new(Policy::new().limit(limit));
+    let limited = Limited::new(policy_of(limit));
     let request = lines
         .iter()
         .fold(Request::get("/"), |request, (name, value)| {
@@ -21,7 +22,7 @@ async fn cost_of(limit: Limit, lines: &[(&str, &str)]) -> Result<u64, StatusCode
 }
 
 fn hundred() -> Limit {
-    Limit::new("hundred", Quota::per_hour(100))
+    per_hour("hundred", 100)
 }
 
 #[tokio::test]

@@ -5,10 +5,10 @@ use std::convert::Infallible;
 use http::{HeaderMap, Request, Response};
 use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt, service_fn};
-use tower_quota::{Key, Limit, MemoryStore, Policy, Quota, RateLimitLayer, settle};
-use tower_quota_testkit::ManualClock;
+use tower_quota::{Key, Limit, RateLimitLayer, settle};
 
 use crate::settling_by_rule::Frames;
+use crate::shared::{per_hour, policy_of, stopped_store};
 
 /// Returns the length and trailers of a cut response, and the units that are left of 200.
 ///
@@ -26,9 +26,7 @@ async fn streamed_in(
     content_type: &'static str,
 ) -> (usize, Option<HeaderMap>, u64) {
     limited_stream(
-        Limit::new("stream", Quota::per_hour(200))
-            .cost(1)
-            .settle(rule),
+        per_hour("stream", 200).cost(1).settle(rule),
         data,
         content_type,
     )
@@ -40,8 +38,8 @@ async fn limited_stream(
     data: Vec<&'static str>,
     content_type: &'static str,
 ) -> (usize, Option<HeaderMap>, u64) {
-    let store = MemoryStore::with_clock(10, ManualClock::default());
-    let layer = RateLimitLayer::new(store, Policy::new().limit(limit));
+    let store = stopped_store();
+    let layer = RateLimitLayer::new(store, policy_of(limit));
     let inner = service_fn(move |_: Request<()>| {
         let body = Frames {
             data: data.clone(),
@@ -101,7 +99,7 @@ async fn stream_within_quota_is_complete() {
 
 #[tokio::test]
 async fn shadow_limit_cuts_no_stream() {
-    let limit = Limit::new("stream", Quota::per_hour(200))
+    let limit = per_hour("stream", 200)
         .cost(1)
         .settle(settle::body_bytes(1).cut_when_spent());
     let (length, trailers, left) =

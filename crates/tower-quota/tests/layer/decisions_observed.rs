@@ -7,13 +7,12 @@ use std::time::Duration;
 use http::Request;
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    Decided, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota,
-    RateLimitLayer,
+    Decided, Decision, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer,
 };
 use tower_quota::{Store, key, when};
-use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Inner, ScriptedStore, StoreControl};
+use crate::shared::{answer_of, per_minute, policy_of, secs, stopped_store};
 
 /// The sink decisions: label, path, and whether the store was unavailable.
 type Observed = Arc<Mutex<Vec<(&'static str, String, bool)>>>;
@@ -66,23 +65,19 @@ async fn each_decision_is_observed_once() {
         .skip(when::path("/skipped"))
         .allow(when::path("/allowed"))
         .block(when::path("/blocked"))
-        .look_up(Duration::from_secs(1), |_| std::future::ready(Some(7_u8)))
-        .limit(Limit::new("once", Quota::per_minute(1)).when(on("/once")))
+        .look_up(secs(1), |_| std::future::ready(Some(7_u8)))
+        .limit(per_minute("once", 1).when(on("/once")))
         .limit(
             Limit::new("queue", Quota::per_second(10).leaky_bucket().queue(9)).when(on("/queue")),
         )
+        .limit(per_minute("dear", 1).cost_with(|_| 2).when(on("/dear")))
         .limit(
-            Limit::new("dear", Quota::per_minute(1))
-                .cost_with(|_| 2)
-                .when(on("/dear")),
-        )
-        .limit(
-            Limit::new("keyed", Quota::per_minute(1))
+            per_minute("keyed", 1)
                 .by(key::header("x-api-key"))
                 .when_missing(MissingKey::Refuse)
                 .when(on("/keyed")),
         );
-    let (layer, observed) = listening(MemoryStore::with_clock(100, ManualClock::default()), policy);
+    let (layer, observed) = listening(stopped_store(), policy);
     let paths = [
         "/skipped", "/allowed", "/blocked", "/none", "/once", "/once", "/queue", "/queue", "/dear",
         "/keyed",
@@ -113,7 +108,7 @@ async fn full_queue_is_observed_as_one_refusal() {
     for failing in [false, true] {
         let store = ScriptedStore::new();
         store.fail(failing);
-        let (layer, observed) = listening(store, Policy::new().limit(queue.clone()));
+        let (layer, observed) = listening(store, policy_of(queue.clone()));
         let layer = layer.max_waiting(0);
         ask(&layer, "/").await;
         ask(&layer, "/").await;
@@ -124,15 +119,14 @@ async fn full_queue_is_observed_as_one_refusal() {
 
 #[tokio::test]
 async fn store_failure_is_observed() {
-    let policy = Policy::new()
-        .limit(Limit::new("free", Quota::per_minute(9)))
+    let policy = policy_of(per_minute("free", 9))
         .limit(
-            Limit::new("local", Quota::per_minute(1))
+            per_minute("local", 1)
                 .when(|head| head.uri().path() == "/local")
                 .on_store_failure(OnStoreFailure::Local),
         )
         .limit(
-            Limit::new("strict", Quota::per_minute(1))
+            per_minute("strict", 1)
                 .when(|head| head.uri().path() == "/strict")
                 .on_store_failure(OnStoreFailure::Refuse),
         );
@@ -163,13 +157,10 @@ async fn store_failure_is_observed() {
 async fn inner_layer_is_not_degraded_by_outer() {
     let store = ScriptedStore::new();
     store.fail(true);
-    let policy = || Policy::new().limit(Limit::new("all", Quota::per_minute(9)));
-    let (inner, observed) = listening(
-        MemoryStore::with_clock(10, ManualClock::default()),
-        policy(),
-    );
+    let policy = || policy_of(per_minute("all", 9));
+    let (inner, observed) = listening(stopped_store(), policy());
     let service = RateLimitLayer::new(store, policy()).layer(inner.layer(Inner::default()));
-    service.oneshot(Request::new(())).await.unwrap();
+    answer_of(&service).await;
     assert_eq!(
         *observed.lock().unwrap(),
         [("allowed", String::from("/"), false)]
@@ -181,12 +172,9 @@ async fn listener_gets_keys_and_refusing_limits() {
     type Observation = (Vec<String>, Vec<String>, Option<Duration>);
     let observed: Arc<Mutex<Vec<Observation>>> = Arc::default();
     let sink = Arc::clone(&observed);
-    let policy = Policy::new()
-        .limit(
-            Limit::new("user", Quota::per_minute(1)).by(key::from_fn("user", |_| Some("s3cret"))),
-        )
-        .limit(Limit::new("everyone", Quota::per_minute(9)));
-    let store = MemoryStore::with_clock(100, ManualClock::default());
+    let policy = policy_of(per_minute("user", 1).by(key::from_fn("user", |_| Some("s3cret"))))
+        .limit(per_minute("everyone", 9));
+    let store = stopped_store();
     let layer = RateLimitLayer::new(store, policy).on_decision(move |decided| {
         assert!(!format!("{decided:?}").contains("s3cret"));
         let keys = decided
@@ -205,7 +193,7 @@ async fn listener_gets_keys_and_refusing_limits() {
     let keys = ["user s3cret", "everyone "].map(String::from).to_vec();
     let expected = [
         (keys.clone(), Vec::new(), None),
-        (keys, vec!["user".into()], Some(Duration::from_secs(60))),
+        (keys, vec!["user".into()], Some(secs(60))),
     ];
     assert_eq!(*observed.lock().unwrap(), expected);
 }
@@ -213,8 +201,8 @@ async fn listener_gets_keys_and_refusing_limits() {
 #[tokio::test(start_paused = true)]
 async fn closed_queue_is_observed_once() {
     let queue = Limit::new("queue", Quota::per_second(1).leaky_bucket().queue(9));
-    let store = MemoryStore::with_clock(10, ManualClock::default());
-    let (layer, observed) = listening(store, Policy::new().limit(queue));
+    let store = stopped_store();
+    let (layer, observed) = listening(store, policy_of(queue));
     ask(&layer, "/").await;
     let mut waiting = Box::pin(layer.layer(Inner::default()).oneshot(Request::new(())));
     assert!(

@@ -1,7 +1,5 @@
 //! Decisions about requests while the store is unavailable, and after it.
 
-use std::time::Duration;
-
 use http::{Request, StatusCode, Version};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
@@ -15,6 +13,10 @@ use tower_quota::{
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Answer, Inner, LastRequest, ScriptedStore, StoreControl, WITH_X, field};
+use crate::shared::{
+    answer_of, answer_to, assert_field, assert_no_field, decision_of, millis, per_hour, per_minute,
+    policy_of, secs,
+};
 
 /// A policy over `Inner`, with a store that fails on command.
 ///
@@ -54,11 +56,7 @@ impl Setting {
     }
 
     async fn send(&self, request: http::request::Builder) -> Answer {
-        self.service
-            .clone()
-            .oneshot(request.body(()).unwrap())
-            .await
-            .unwrap()
+        answer_to(&self.service, request.body(()).unwrap()).await
     }
 
     async fn get(&self) -> Answer {
@@ -87,9 +85,7 @@ fn limit(name: &'static str, quota: Quota, choice: OnStoreFailure) -> Limit {
 }
 
 fn minute(choice: OnStoreFailure) -> Policy {
-    Policy::new()
-        .limit(limit("minute", Quota::per_minute(12), choice))
-        .instances(6)
+    policy_of(limit("minute", Quota::per_minute(12), choice)).instances(6)
 }
 
 /// Returns the `X-RateLimit` fields: policy, limit, remaining, reset.
@@ -104,12 +100,9 @@ fn some<const N: usize>(fields: [&str; N]) -> [Option<String>; N] {
 
 /// Asserts that there are no standard fields, and that there is the mark for logs.
 fn assert_marked(response: &Answer) {
-    assert_eq!(field(response, "ratelimit"), None);
-    assert_eq!(field(response, "ratelimit-policy"), None);
-    assert_eq!(
-        field(response, "x-ratelimit-policy").as_deref(),
-        Some("degraded")
-    );
+    assert_no_field(response, "ratelimit");
+    assert_no_field(response, "ratelimit-policy");
+    assert_field(response, "x-ratelimit-policy", "degraded");
     assert!(response.extensions().get::<Degraded>().is_some());
 }
 
@@ -131,8 +124,8 @@ async fn fail_open_counts_nothing() {
     let setting = Setting::unavailable(minute(OnStoreFailure::Allow));
     for _ in 0..20 {
         for response in [setting.get().await, setting.call().await] {
-            assert_eq!(response.status(), StatusCode::OK);
-            assert_eq!(field(&response, "grpc-status"), None);
+            assert_eq!(response.status(), 200);
+            assert_no_field(&response, "grpc-status");
             assert_eq!(
                 rate_fields(&response),
                 [Some("degraded".into()), None, Some("-1".into()), None]
@@ -150,8 +143,8 @@ async fn fail_open_counts_nothing() {
 async fn refusing_is_unavailable() {
     let setting = Setting::unavailable(minute(OnStoreFailure::Refuse));
     let response = setting.get().await;
-    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+    assert_eq!(response.status(), 503);
+    assert_field(&response, "retry-after", "1");
     assert_eq!(
         rate_fields(&response),
         [Some("degraded".into()), None, None, None]
@@ -159,13 +152,10 @@ async fn refusing_is_unavailable() {
     assert_marked(&response);
 
     let response = setting.call().await;
-    assert_eq!(response.status(), StatusCode::OK);
-    assert_eq!(field(&response, "grpc-status").as_deref(), Some("14"));
-    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
-    assert_eq!(
-        field(&response, "grpc-retry-pushback-ms").as_deref(),
-        Some("1000")
-    );
+    assert_eq!(response.status(), 200);
+    assert_field(&response, "grpc-status", "14");
+    assert_field(&response, "retry-after", "1");
+    assert_field(&response, "grpc-retry-pushback-ms", "1000");
     assert_marked(&response);
     assert_eq!(setting.inner().calls(), 0);
 }
@@ -176,7 +166,7 @@ async fn local_limit_admits_one_instances_share() {
     let setting = Setting::unavailable(minute(OnStoreFailure::Local));
     for remaining in ["1", "0"] {
         let response = setting.get().await;
-        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.status(), 200);
         let reset = if remaining == "1" { "30" } else { "60" };
         assert_eq!(
             rate_fields(&response),
@@ -191,30 +181,21 @@ async fn local_limit_admits_one_instances_share() {
     }
 
     let response = setting.get().await;
-    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(field(&response, "retry-after").as_deref(), Some("30"));
+    assert_eq!(response.status(), 429);
+    assert_field(&response, "retry-after", "30");
     assert_eq!(rate_fields(&response), some(["degraded", "2", "0", "60"]));
     assert_marked(&response);
-    assert!(
-        !response
-            .extensions()
-            .get::<Decision>()
-            .unwrap()
-            .is_allowed()
-    );
+    assert!(!decision_of(&response).is_allowed());
 
     let response = setting.call().await;
-    assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
-    assert_eq!(
-        field(&response, "grpc-retry-pushback-ms").as_deref(),
-        Some("30000")
-    );
+    assert_field(&response, "grpc-status", "8");
+    assert_field(&response, "grpc-retry-pushback-ms", "30000");
     assert_eq!(rate_fields(&response), some(["degraded", "2", "0", "60"]));
     assert_marked(&response);
 
-    setting.clock.advance(Duration::from_secs(30));
+    setting.clock.advance(secs(30));
     let response = setting.call().await;
-    assert_eq!(field(&response, "grpc-status"), None);
+    assert_no_field(&response, "grpc-status");
     assert_eq!(rate_fields(&response), some(["degraded", "2", "0", "60"]));
     assert_eq!(setting.inner().calls(), 3);
 }
@@ -245,84 +226,70 @@ async fn local_decision_is_not_refunded_to_store() {
 
 #[tokio::test]
 async fn degraded_request_keeps_key_cost_and_turn() {
-    let policy = Policy::new()
-        .limit(
-            Limit::new("key", Quota::per_minute(20))
-                .by(key::header("k"))
-                .cost_with(|head| {
-                    if head.uri().path() == "/expensive" {
-                        10
-                    } else {
-                        1
-                    }
-                }),
-        )
-        .limit(
-            Limit::new("posts", Quota::per_minute(2))
-                .when(|head| head.method() == http::Method::POST),
-        )
-        .on_store_failure(OnStoreFailure::Local)
-        .instances(2);
+    let policy = policy_of(
+        per_minute("key", 20)
+            .by(key::header("k"))
+            .cost_with(|head| {
+                if head.uri().path() == "/expensive" {
+                    10
+                } else {
+                    1
+                }
+            }),
+    )
+    .limit(per_minute("posts", 2).when(|head| head.method() == http::Method::POST))
+    .on_store_failure(OnStoreFailure::Local)
+    .instances(2);
     let setting = Setting::unavailable(policy);
     let get = |path: &str, key: &str| setting.send(Request::get(path).header("k", key));
-    assert_eq!(get("/expensive", "ann").await.status(), StatusCode::OK);
-    assert_eq!(
-        get("/", "ann").await.status(),
-        StatusCode::TOO_MANY_REQUESTS
-    );
-    assert_eq!(get("/", "bob").await.status(), StatusCode::OK);
+    assert_eq!(get("/expensive", "ann").await.status(), 200);
+    assert_eq!(get("/", "ann").await.status(), 429);
+    assert_eq!(get("/", "bob").await.status(), 200);
     // The first post is admitted. The second is refused and charges bob's other limit nothing.
     let post = || setting.send(Request::post("/").header("k", "bob"));
-    assert_eq!(post().await.status(), StatusCode::OK);
-    assert_eq!(post().await.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(
-        field(&get("/", "bob").await, "x-ratelimit-remaining").as_deref(),
-        Some("7")
-    );
+    assert_eq!(post().await.status(), 200);
+    assert_eq!(post().await.status(), 429);
+    assert_field(&get("/", "bob").await, "x-ratelimit-remaining", "7");
 }
 
 #[tokio::test(start_paused = true)]
 async fn local_leaky_bucket_makes_requests_wait() {
     let queue = Quota::per_second(4).leaky_bucket().queue(8);
-    let setting = Setting::unavailable(
-        Policy::new()
-            .limit(limit("queue", queue, OnStoreFailure::Local))
-            .instances(2),
-    );
+    let setting =
+        Setting::unavailable(policy_of(limit("queue", queue, OnStoreFailure::Local)).instances(2));
     setting.get().await;
     let response = setting.get().await;
-    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.status(), 200);
     assert_marked(&response);
     assert_eq!(
         setting.inner().last_seen().unwrap().outcome(),
-        Outcome::Wait(Duration::from_millis(500))
+        Outcome::Wait(millis(500))
     );
 }
 
 #[tokio::test]
 async fn oversized_local_cost_is_unavailable() {
     let limit = limit("units", Quota::per_minute(12), OnStoreFailure::Local).cost(3);
-    let setting = Setting::unavailable(Policy::new().limit(limit).instances(6));
+    let setting = Setting::unavailable(policy_of(limit).instances(6));
     let response = setting.get().await;
-    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+    assert_eq!(response.status(), 503);
+    assert_field(&response, "retry-after", "1");
     assert_marked(&response);
     setting.store.fail(false);
-    assert_eq!(setting.get().await.status(), StatusCode::OK);
+    assert_eq!(setting.get().await.status(), 200);
 }
 
 /// Returns a policy with all three choices: logins refuse, the burst is local, the rest allows.
 fn mixed() -> Policy {
-    Policy::new()
-        .limit(
-            limit("login", Quota::per_hour(5), OnStoreFailure::Refuse)
-                .when(|head| head.uri().path() == "/login"),
-        )
-        .limit(
-            limit("burst", Quota::per_minute(3), OnStoreFailure::Local)
-                .when(|head| head.uri().path() != "/free"),
-        )
-        .limit(Limit::new("everyone", Quota::per_hour(1)))
+    policy_of(
+        limit("login", Quota::per_hour(5), OnStoreFailure::Refuse)
+            .when(|head| head.uri().path() == "/login"),
+    )
+    .limit(
+        limit("burst", Quota::per_minute(3), OnStoreFailure::Local)
+            .when(|head| head.uri().path() != "/free"),
+    )
+    .limit(per_hour("everyone", 1))
 }
 
 #[tokio::test]
@@ -352,15 +319,7 @@ async fn limits_of_one_policy_choose_for_themselves() {
             let response = ask("/").await;
             assert_eq!(verdict(&response), "200");
             assert_eq!(rate_fields(&response)[1..3], some(["3", remaining]));
-            assert_eq!(
-                response
-                    .extensions()
-                    .get::<Decision>()
-                    .unwrap()
-                    .statuses()
-                    .len(),
-                1
-            );
+            assert_eq!(decision_of(&response).statuses().len(), 1);
         }
         assert_eq!(verdict(&ask("/").await), exhausted);
         let free = ask("/free").await;
@@ -373,7 +332,7 @@ async fn limits_of_one_policy_choose_for_themselves() {
 
 #[tokio::test]
 async fn limit_inherits_store_failure_of_policy() {
-    let policy = || Policy::new().limit(Limit::new("minute", Quota::per_minute(1)));
+    let policy = || policy_of(per_minute("minute", 1));
     let verdicts = async |policy: Policy| {
         let setting = Setting::unavailable(policy);
         [
@@ -404,11 +363,8 @@ async fn recovery_discards_local_counters() {
     }
     setting.store.fail(false);
     // The store has not counted the two local requests.
-    assert_eq!(
-        field(&setting.get().await, "x-ratelimit-remaining").as_deref(),
-        Some("11")
-    );
-    setting.clock.advance(Duration::from_secs(3_600));
+    assert_field(&setting.get().await, "x-ratelimit-remaining", "11");
+    setting.clock.advance(secs(3_600));
     assert!(
         !setting.local.is_empty(),
         "local counters are kept until the grace period is over"
@@ -428,7 +384,7 @@ async fn flapping_store_releases_no_limited_client() {
         setting.store.fail(round % 2 == 0);
         let response = setting.get().await;
         admitted += u32::from(round % 2 == 0 && response.status() == StatusCode::OK);
-        setting.clock.advance(Duration::from_millis(150));
+        setting.clock.advance(millis(150));
     }
     // In 30 seconds: two at once, and one more.
     assert_eq!(admitted, 3);
@@ -449,7 +405,7 @@ async fn partial_outage_releases_no_limited_client() {
                 == StatusCode::OK,
         );
         setting.store.fail(false);
-        setting.clock.advance(Duration::from_millis(1_500));
+        setting.clock.advance(millis(1_500));
         assert!(
             setting
                 .send(Request::get("/").header("k", "bob"))
@@ -498,9 +454,9 @@ async fn cached_answer_keeps_local_counters() {
                 .await
                 .unwrap()
                 .status(),
-            StatusCode::OK
+            200
         );
-        clock.advance(Duration::from_secs(3_600));
+        clock.advance(secs(3_600));
     }
     assert!(!local.is_empty());
 }
@@ -514,11 +470,8 @@ async fn layers_can_share_their_local_counters() {
         .headers(WITH_X)
         .layer(Inner::default());
     setting.get().await;
-    let response = other.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(
-        field(&response, "x-ratelimit-remaining").as_deref(),
-        Some("0")
-    );
+    let response = answer_of(&other).await;
+    assert_field(&response, "x-ratelimit-remaining", "0");
 }
 
 #[tokio::test]
@@ -537,18 +490,9 @@ async fn inner_limiters_fields_survive_outer_degradation() {
         .oneshot(Request::new(()))
         .await
         .unwrap();
-    assert_eq!(
-        field(&response, "x-ratelimit-remaining").as_deref(),
-        Some("11")
-    );
-    assert_eq!(
-        field(&response, "x-ratelimit-policy").as_deref(),
-        Some("degraded")
-    );
-    assert_eq!(
-        field(&response, "ratelimit").as_deref(),
-        Some("\"minute\";r=11;t=55")
-    );
+    assert_field(&response, "x-ratelimit-remaining", "11");
+    assert_field(&response, "x-ratelimit-policy", "degraded");
+    assert_field(&response, "ratelimit", "\"minute\";r=11;t=55");
 }
 
 #[tokio::test]
@@ -564,7 +508,7 @@ async fn custom_refusal_sees_degraded_mark() {
     store.fail(true);
     let service = layer.layer(Inner::default());
     for expected in ["inner", "inner", "degraded"] {
-        let response = service.clone().oneshot(Request::new(())).await.unwrap();
+        let response = answer_of(&service).await;
         assert_eq!(crate::fixture::text(response).await, expected);
     }
 }

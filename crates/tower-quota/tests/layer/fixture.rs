@@ -1,12 +1,12 @@
 //! Scripted stores, and readers of the requests of an inner service.
 
-use std::time::Duration;
-
 use tower_quota::{
     Decision, Degraded, Key, Quota, Store,
     store::{Charge, Operation},
 };
 use tower_quota_testkit::ScriptedAnswer;
+
+use crate::shared::secs;
 pub(crate) use tower_quota_testkit::ScriptedStore;
 
 pub(crate) use crate::shared::{
@@ -118,7 +118,7 @@ impl StoreControl for ScriptedStore {
                 tokio::task::yield_now().await
             }
         };
-        let waited = tokio::time::timeout(Duration::from_secs(5), wait).await;
+        let waited = tokio::time::timeout(secs(5), wait).await;
         assert!(
             waited.is_ok(),
             "{:?} instead of {expected:?}",

@@ -9,25 +9,35 @@ use http::{Request, StatusCode};
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::{
     ClientKey, HandleError, Key, Limit, MemoryStore, MissingKey, Name, OnStoreFailure, Outcome,
-    Policy, Quota, RateLimitLayer, RequestHead, key,
+    Policy, Quota, RateLimit, RateLimitHandle, RateLimitLayer, RequestHead, key,
 };
-use tower_quota_testkit::{ManualClock, ScriptedAnswer};
+use tower_quota_testkit::ScriptedAnswer;
 
 use crate::fixture::{Inner, StoreControl, slow_store};
-
-pub(crate) fn layer(policy: Policy) -> RateLimitLayer<MemoryStore> {
-    RateLimitLayer::new(
-        MemoryStore::with_clock(1_000, ManualClock::default()),
-        policy,
-    )
-}
+use crate::shared::{
+    answer_of, answer_to, millis, per_hour, per_minute, policy_of, secs, serve, stopped_layer,
+};
 
 pub(crate) fn per_api_key(units: u64) -> Policy {
-    Policy::new().limit(
-        Limit::new("key", Quota::per_minute(units))
+    policy_of(
+        per_minute("key", units)
             .by(key::header("x-api-key"))
             .when_missing(MissingKey::ShareOneCounter),
     )
+}
+
+const TEN_MINUTES: Duration = Duration::from_secs(600);
+
+type Handle = RateLimitHandle<MemoryStore>;
+
+/// Returns the status of the answer to a request with this API key.
+async fn status(service: &RateLimit<Inner, MemoryStore>, api_key: &str) -> StatusCode {
+    answer_to(service, request_of(api_key)).await.status()
+}
+
+/// Returns the remaining units of this API key.
+async fn left(handle: &Handle, api_key: &str) -> u64 {
+    handle.peek("key", api_key).await.unwrap().remaining()
 }
 
 pub(crate) fn request_of(api_key: &str) -> Request<()> {
@@ -39,43 +49,40 @@ pub(crate) fn request_of(api_key: &str) -> Request<()> {
 
 #[tokio::test]
 async fn peek_reports_what_request_gets() {
-    let layer = layer(per_api_key(2));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    assert_eq!(handle.peek("key", "ann").await.unwrap().remaining(), 2);
+    let (service, handle) = serve(stopped_layer(per_api_key(2)));
+    assert_eq!(left(&handle, "ann").await, 2);
     for _ in 0..2 {
-        service.clone().oneshot(request_of("ann")).await.unwrap();
+        status(&service, "ann").await;
     }
     let status = handle.peek("key", "ann").await.unwrap();
     assert_eq!(
         (status.remaining(), status.outcome),
-        (0, Outcome::Refuse(Duration::from_secs(30)))
+        (0, Outcome::Refuse(secs(30)))
     );
-    assert_eq!(handle.peek("key", "bob").await.unwrap().remaining(), 2);
+    assert_eq!(left(&handle, "bob").await, 2);
     let ann = Key::owned(status_scope(), "ann");
     assert_eq!(handle.peek("key", &ann).await.unwrap().remaining(), 0);
 }
 
 #[tokio::test]
 async fn early_handle_operates_finished_layer() {
-    let layer = layer(per_api_key(2));
+    let layer = stopped_layer(per_api_key(2));
     let handle = layer.handle();
     let early = layer.layer(Inner::default());
     let layer = layer.attach_decision().max_waiting(7);
     let service = layer.layer(Inner::default());
 
-    handle.block("key", "ann", Duration::from_secs(60)).unwrap();
-    let answer = service.clone().oneshot(request_of("ann")).await.unwrap();
-    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+    handle.block("key", "ann", secs(60)).unwrap();
+    assert_eq!(status(&service, "ann").await, 403);
     handle.replace_policy(Policy::new().block(|_: &RequestHead<'_>| true));
     for service in [early, service] {
-        let answer = service.oneshot(request_of("bob")).await.unwrap();
-        assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+        assert_eq!(status(&service, "bob").await, 403);
     }
 }
 
 #[tokio::test]
 async fn setting_keeps_replaced_policy() {
-    let layer = layer(per_api_key(2));
+    let layer = stopped_layer(per_api_key(2));
     layer.handle().replace_policy(per_api_key(7));
     let layer = layer.attach_decision();
     let left = layer.handle().peek("key", "ann").await.unwrap().remaining();
@@ -91,27 +98,25 @@ fn status_scope() -> Name {
 #[tokio::test]
 async fn limiter_counts_on_the_limits_counter() {
     let leaky = Quota::per_minute(60).leaky_bucket();
-    let layer = layer(
+    let (service, handle) = serve(stopped_layer(
         per_api_key(3).limit(
             Limit::new("turns", leaky)
                 .by(key::header("x-api-key"))
                 .when_missing(MissingKey::Skip)
-                .max_wait(Duration::from_secs(5)),
+                .max_wait(secs(5)),
         ),
-    );
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    ));
     let limiter = handle.limiter("key").unwrap();
     let (head, ()) = request_of("ann").into_parts();
     let ann = handle.key("key", &head).unwrap();
 
-    service.clone().oneshot(request_of("ann")).await.unwrap();
+    status(&service, "ann").await;
     let Ok(decision) = limiter.check(&ann).await;
     assert_eq!(decision.statuses()[0].remaining(), 1);
     // A text is a value of the limit's key.
     let Ok(decision) = limiter.check("ann").await;
     assert_eq!(decision.statuses()[0].remaining(), 0);
-    let refused = service.clone().oneshot(request_of("ann")).await.unwrap();
-    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(status(&service, "ann").await, 429);
 
     // The queue is as long as the limit's, so neither converts the other's counter.
     let Ok(decision) = handle.limiter("turns").unwrap().peek("ann").await;
@@ -125,24 +130,18 @@ async fn limiter_counts_on_the_limits_counter() {
 
 #[tokio::test]
 async fn reset_releases_refused_client() {
-    let layer = layer(per_api_key(1));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    service.clone().oneshot(request_of("ann")).await.unwrap();
-    let refused = service.clone().oneshot(request_of("ann")).await.unwrap();
-    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    let (service, handle) = serve(stopped_layer(per_api_key(1)));
+    status(&service, "ann").await;
+    assert_eq!(status(&service, "ann").await, 429);
     handle.reset("key", "ann").await.unwrap();
-    assert_eq!(
-        service.oneshot(request_of("ann")).await.unwrap().status(),
-        StatusCode::OK
-    );
+    assert_eq!(status(&service, "ann").await, 200);
 }
 
 #[tokio::test]
 async fn grant_gives_units_up_to_full() {
-    let layer = layer(per_api_key(3));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let (service, handle) = serve(stopped_layer(per_api_key(3)));
     for _ in 0..3 {
-        service.clone().oneshot(request_of("ann")).await.unwrap();
+        status(&service, "ann").await;
     }
     for (units, given, left) in [(2, 2, 2), (100, 1, 3), (100, 0, 3)] {
         let granted = handle.grant("key", "ann", units).await.unwrap();
@@ -152,10 +151,9 @@ async fn grant_gives_units_up_to_full() {
 
 #[tokio::test]
 async fn grant_counts_under_a_changed_quota() {
-    let layer = layer(per_api_key(2));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let (service, handle) = serve(stopped_layer(per_api_key(2)));
     for _ in 0..2 {
-        service.clone().oneshot(request_of("ann")).await.unwrap();
+        status(&service, "ann").await;
     }
     handle.replace_policy(per_api_key(100));
     assert_eq!(
@@ -167,7 +165,7 @@ async fn grant_counts_under_a_changed_quota() {
 #[tokio::test]
 async fn grant_of_a_sliding_log_fails() {
     let log = Limit::new("key", Quota::per_minute(2).sliding_log()).by(key::header("x-api-key"));
-    let error = layer(Policy::new().limit(log))
+    let error = stopped_layer(policy_of(log))
         .handle()
         .grant("key", "ann", 1)
         .await
@@ -177,29 +175,20 @@ async fn grant_of_a_sliding_log_fails() {
 
 #[tokio::test]
 async fn blocked_key_beside_another_is_blocked() {
-    let layer = layer(per_api_key(9));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    handle
-        .block("key", "ann", Duration::from_secs(600))
-        .unwrap();
-    let mut request = request_of("ann");
-    request
-        .headers_mut()
-        .append("x-api-key", "bob".parse().unwrap());
-    assert_eq!(
-        service.oneshot(request).await.unwrap().status(),
-        StatusCode::FORBIDDEN
-    );
+    let (service, handle) = serve(stopped_layer(per_api_key(9)));
+    handle.block("key", "ann", TEN_MINUTES).unwrap();
+    let request = Request::get("/")
+        .header("x-api-key", "ann")
+        .header("x-api-key", "bob");
+    let request = request.body(()).unwrap();
+    assert_eq!(answer_to(&service, request).await.status(), 403);
 }
 
 #[tokio::test]
 async fn blocked_address_beside_header_is_blocked() {
     let by = key::header("x-api-key").or(key::client_ip());
-    let layer = layer(Policy::new().limit(Limit::new("key", Quota::per_minute(9)).by(by)));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    handle
-        .block("key", "203.0.113.7", Duration::from_secs(600))
-        .unwrap();
+    let (service, handle) = serve(stopped_layer(policy_of(per_minute("key", 9).by(by))));
+    handle.block("key", "203.0.113.7", TEN_MINUTES).unwrap();
     for (address, status) in [
         ([203, 0, 113, 7], StatusCode::FORBIDDEN),
         ([203, 0, 113, 8], StatusCode::OK),
@@ -207,7 +196,7 @@ async fn blocked_address_beside_header_is_blocked() {
         let mut request = request_of("junk");
         request.extensions_mut().insert(IpAddr::from(address));
         assert_eq!(
-            service.clone().oneshot(request).await.unwrap().status(),
+            answer_to(&service, request).await.status(),
             status,
             "{address:?}"
         );
@@ -217,14 +206,11 @@ async fn blocked_address_beside_header_is_blocked() {
 #[tokio::test]
 async fn blocked_combination_with_second_header_is_blocked() {
     let by = || key::all((key::client_ip(), key::header("x-api-key")));
-    let layer = layer(
-        Policy::new().limit(
-            Limit::new("key", Quota::per_minute(9))
-                .by(by())
-                .when_missing(MissingKey::ShareOneCounter),
-        ),
-    );
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let (service, handle) = serve(stopped_layer(policy_of(
+        per_minute("key", 9)
+            .by(by())
+            .when_missing(MissingKey::ShareOneCounter),
+    )));
     let from = |address: [u8; 4], keys: &[&str]| {
         let mut request = Request::builder().extension(IpAddr::from(address));
         for key in keys {
@@ -235,7 +221,7 @@ async fn blocked_combination_with_second_header_is_blocked() {
     let (client, stranger) = ([203, 0, 113, 7], [203, 0, 113, 8]);
     let ann = from(client, &["ann"]);
     handle
-        .block("key", RequestHead::of(&ann), Duration::from_secs(600))
+        .block("key", RequestHead::of(&ann), TEN_MINUTES)
         .unwrap();
     let many: Vec<String> = (0..65).map(|number| number.to_string()).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
@@ -247,85 +233,52 @@ async fn blocked_combination_with_second_header_is_blocked() {
         (client, &["bob"], StatusCode::OK),
         (stranger, &["ann"], StatusCode::OK),
     ] {
-        let answer = service.clone().oneshot(from(address, keys)).await.unwrap();
+        let answer = answer_to(&service, from(address, keys)).await;
         assert_eq!(answer.status(), status, "{address:?} {keys:?}");
     }
 }
 
 #[tokio::test]
 async fn client_with_conflicting_keys_cannot_be_blocked() {
-    let layer = layer(per_api_key(9));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    let mut request = request_of("ann");
-    request
-        .headers_mut()
-        .append("x-api-key", "bob".parse().unwrap());
+    let (service, handle) = serve(stopped_layer(per_api_key(9)));
+    let request = Request::get("/")
+        .header("x-api-key", "ann")
+        .header("x-api-key", "bob");
+    let request = request.body(()).unwrap();
     let error = handle
-        .block("key", RequestHead::of(&request), Duration::from_secs(600))
+        .block("key", RequestHead::of(&request), TEN_MINUTES)
         .unwrap_err();
     assert!(matches!(error, HandleError::UnreadableKey(_)), "{error}");
     let keyless = Request::new(());
-    assert_eq!(
-        service.oneshot(keyless).await.unwrap().status(),
-        StatusCode::OK
-    );
+    assert_eq!(answer_to(&service, keyless).await.status(), 200);
 }
 
 #[tokio::test]
 async fn blocked_everyone_leaves_clients_with_keys() {
     let by = key::header("x-api-key").or(key::everyone());
-    let layer = layer(Policy::new().limit(Limit::new("key", Quota::per_minute(9)).by(by)));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    handle
-        .block("key", &Key::EVERYONE, Duration::from_secs(600))
-        .unwrap();
-    assert_eq!(
-        service
-            .clone()
-            .oneshot(Request::new(()))
-            .await
-            .unwrap()
-            .status(),
-        StatusCode::FORBIDDEN
-    );
-    assert_eq!(
-        service.oneshot(request_of("ann")).await.unwrap().status(),
-        StatusCode::OK
-    );
+    let (service, handle) = serve(stopped_layer(policy_of(per_minute("key", 9).by(by))));
+    handle.block("key", &Key::EVERYONE, TEN_MINUTES).unwrap();
+    assert_eq!(answer_of(&service).await.status(), 403);
+    assert_eq!(status(&service, "ann").await, 200);
 }
 
 #[tokio::test]
 async fn blocked_client_gets_403_until_unblocked() {
-    let layer = layer(per_api_key(9));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    handle
-        .block("key", "ann", Duration::from_secs(600))
-        .unwrap();
-    let blocked = service.clone().oneshot(request_of("ann")).await.unwrap();
-    assert_eq!(blocked.status(), StatusCode::FORBIDDEN);
-    assert_eq!(
-        service
-            .clone()
-            .oneshot(request_of("bob"))
-            .await
-            .unwrap()
-            .status(),
-        StatusCode::OK
-    );
+    let (service, handle) = serve(stopped_layer(per_api_key(9)));
+    handle.block("key", "ann", TEN_MINUTES).unwrap();
+    assert_eq!(status(&service, "ann").await, 403);
+    assert_eq!(status(&service, "bob").await, 200);
     assert!(handle.blocked_for("key", "ann").unwrap().is_some());
     assert!(handle.unblock("key", "ann").unwrap());
     assert!(!handle.unblock("key", "ann").unwrap());
-    assert_eq!(
-        service.oneshot(request_of("ann")).await.unwrap().status(),
-        StatusCode::OK
-    );
+    assert_eq!(status(&service, "ann").await, 200);
     handle.block("key", "ann", Duration::ZERO).unwrap();
     assert_eq!(handle.blocked_for("key", "ann").unwrap(), None);
 }
 
 #[tokio::test]
 async fn unknown_limit_names_known_ones() {
-    let handle = layer(per_api_key(9)).handle();
+    let handle = stopped_layer(per_api_key(9)).handle();
     let error = handle.peek("kye", "ann").await.unwrap_err();
     assert!(matches!(&error, HandleError::UnknownLimit { name, .. } if name == "kye"));
     assert_eq!(
@@ -336,19 +289,13 @@ async fn unknown_limit_names_known_ones() {
 
 #[tokio::test]
 async fn replaced_policy_keeps_counters() {
-    let layer = layer(per_api_key(2));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    service.clone().oneshot(request_of("ann")).await.unwrap();
+    let (service, handle) = serve(stopped_layer(per_api_key(2)));
+    status(&service, "ann").await;
     handle.replace_policy(per_api_key(1));
-    let response = service.clone().oneshot(request_of("ann")).await.unwrap();
-    assert_eq!(response.status(), StatusCode::OK);
-    let response = service.clone().oneshot(request_of("ann")).await.unwrap();
-    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(status(&service, "ann").await, 200);
+    assert_eq!(status(&service, "ann").await, 429);
     handle.replace_policy(Policy::new());
-    assert_eq!(
-        service.oneshot(request_of("ann")).await.unwrap().status(),
-        StatusCode::OK
-    );
+    assert_eq!(status(&service, "ann").await, 200);
 }
 
 /// Asserts that alternating policies mix no decision while requests run.
@@ -358,20 +305,17 @@ async fn replaced_policy_keeps_counters() {
 async fn replaced_policies_mix_no_decision() {
     const UNITS: [u64; 2] = [1_000_000, 2_000_000];
     let policy = |units| {
-        let limit = Limit::new(
-            if units == UNITS[0] { "one" } else { "two" },
-            Quota::per_hour(units),
-        );
-        Policy::new().limit(limit.settle(tower_quota::settle::only_failures()))
+        let limit = per_hour(if units == UNITS[0] { "one" } else { "two" }, units);
+        policy_of(limit.settle(tower_quota::settle::only_failures()))
     };
-    let layer = RateLimitLayer::new(slow_store(), policy(UNITS[0])).attach_decision();
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let (service, handle) =
+        serve(RateLimitLayer::new(slow_store(), policy(UNITS[0])).attach_decision());
     let answered = Arc::new(AtomicUsize::new(0));
     let requests = {
         let answered = Arc::clone(&answered);
         tokio::spawn(async move {
             while answered.load(Ordering::Relaxed) < 500 {
-                let response = service.clone().oneshot(Request::new(())).await.unwrap();
+                let response = answer_of(&service).await;
                 let fields = response.headers()["ratelimit-policy"]
                     .to_str()
                     .unwrap()
@@ -410,10 +354,9 @@ async fn replaced_policies_mix_no_decision() {
 #[tokio::test(start_paused = true)]
 async fn closed_queue_refuses_waiting_requests() {
     let quota = Quota::per_hour(1).leaky_bucket().queue(10);
-    let queue = Limit::new("queue", quota).max_wait(Duration::from_secs(86_400));
-    let layer = layer(Policy::new().limit(queue));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    service.clone().oneshot(Request::new(())).await.unwrap();
+    let queue = Limit::new("queue", quota).max_wait(secs(86_400));
+    let (service, handle) = serve(stopped_layer(policy_of(queue)));
+    answer_of(&service).await;
     let waiting = tokio::spawn(service.clone().oneshot(Request::new(())));
     tokio::task::yield_now().await;
     assert_eq!(
@@ -426,10 +369,10 @@ async fn closed_queue_refuses_waiting_requests() {
     );
     handle.close_queue();
     let refused = waiting.await.unwrap().unwrap();
-    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.status(), 429);
     assert_eq!(refused.headers()["retry-after"], "3600");
-    let refused = service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    let refused = answer_of(&service).await;
+    assert_eq!(refused.status(), 429);
     assert_eq!(
         handle
             .peek("queue", &Key::EVERYONE)
@@ -448,7 +391,7 @@ async fn closures_run_once_when_store_fails() {
         move || runs[which].fetch_add(1, Ordering::Relaxed)
     };
     let (when, by, cost, quota) = (count(0), count(1), count(2), count(3));
-    let limit = Limit::new("local", Quota::per_minute(10))
+    let limit = per_minute("local", 10)
         .when(move |_: &tower_quota::RequestHead<'_>| {
             when();
             true
@@ -468,7 +411,7 @@ async fn closures_run_once_when_store_fails() {
         .on_store_failure(OnStoreFailure::Local);
     let store = slow_store();
     store.fail(true);
-    let layer = RateLimitLayer::new(store, Policy::new().limit(limit));
+    let layer = RateLimitLayer::new(store, policy_of(limit));
     let mut service = layer.layer(Inner::default());
     let response = service
         .ready()
@@ -477,7 +420,7 @@ async fn closures_run_once_when_store_fails() {
         .call(Request::new(()))
         .await
         .unwrap();
-    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.status(), 200);
     assert_eq!(
         runs.each_ref().map(|runs| runs.load(Ordering::Relaxed)),
         [1; 4]
@@ -488,20 +431,19 @@ async fn closures_run_once_when_store_fails() {
 async fn store_timeout_falls_back() {
     let store = slow_store();
     store.set_default(ScriptedAnswer::memory().held());
-    let layer = RateLimitLayer::new(store, per_api_key(1)).store_timeout(Duration::from_millis(50));
+    let layer = RateLimitLayer::new(store, per_api_key(1)).store_timeout(millis(50));
     let response = layer
         .layer(Inner::default())
         .oneshot(request_of("ann"))
         .await
         .unwrap();
-    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.status(), 200);
 }
 
 #[tokio::test]
 async fn addresses_are_named_by_text() {
-    let policy =
-        Policy::new().limit(Limit::new("address", Quota::per_minute(9)).by(key::client_ip()));
-    let handle = layer(policy).handle();
+    let policy = policy_of(per_minute("address", 9).by(key::client_ip()));
+    let handle = stopped_layer(policy).handle();
     let address: IpAddr = "203.0.113.7".parse().unwrap();
     assert!(handle.peek("address", "203.0.113.7").await.is_ok());
     assert!(handle.peek("address", address).await.is_ok());
@@ -515,10 +457,9 @@ async fn addresses_are_named_by_text() {
 #[tokio::test]
 async fn request_names_its_own_client() {
     let by = key::header("x-api-key").or(key::from_fn("tenant", |_| Some("everyone else")));
-    let layer = layer(Policy::new().limit(Limit::new("key", Quota::per_minute(2)).by(by)));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let (service, handle) = serve(stopped_layer(policy_of(per_minute("key", 2).by(by))));
     for request in [request_of("ann"), Request::new(())] {
-        service.clone().oneshot(request.clone()).await.unwrap();
+        answer_to(&service, request.clone()).await;
         let (head, ()) = request.into_parts();
         assert_eq!(handle.peek("key", &head).await.unwrap().remaining(), 1);
         assert_eq!(handle.reset("key", &head).await.unwrap().remaining(), 2);
@@ -528,7 +469,7 @@ async fn request_names_its_own_client() {
 #[tokio::test]
 async fn request_without_key_names_no_client() {
     let (head, ()) = Request::new(()).into_parts();
-    let error = layer(per_api_key(1))
+    let error = stopped_layer(per_api_key(1))
         .handle()
         .peek("key", &head)
         .await
@@ -552,13 +493,12 @@ fn client_keys_hide_secrets_in_debug() {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_requests_are_counted() {
-    let layer = layer(Policy::new().limit(Limit::new(
+    let (service, handle) = serve(stopped_layer(policy_of(Limit::new(
         "queue",
         Quota::per_second(1).burst(9).leaky_bucket(),
-    )));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    ))));
     assert_eq!(handle.waiting(), 0);
-    service.clone().oneshot(Request::new(())).await.unwrap();
+    answer_of(&service).await;
     let waiting = tokio::spawn(service.clone().oneshot(Request::new(())));
     tokio::task::yield_now().await;
     assert_eq!(handle.waiting(), 1);
@@ -572,15 +512,14 @@ async fn policy_replaced_during_look_up_waits() {
     let policy = |name: &'static str| {
         let late = |_: &tower_quota::RequestHead<'_>| async {
             #[expect(clippy::disallowed_methods, reason = "on tokio's paused clock")]
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(millis(10)).await;
             Some(7_u64)
         };
         Policy::new()
-            .look_up(Duration::from_secs(1), late)
-            .limit(Limit::new(name, Quota::per_minute(9)))
+            .look_up(secs(1), late)
+            .limit(per_minute(name, 9))
     };
-    let layer = layer(policy("old"));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let (service, handle) = serve(stopped_layer(policy("old")));
     let request = tokio::spawn(service.clone().oneshot(Request::new(())));
     tokio::task::yield_now().await;
     handle.replace_policy(policy("new"));
@@ -593,5 +532,5 @@ async fn policy_replaced_during_look_up_waits() {
             .to_owned()
     };
     assert!(names(&request.await.unwrap().unwrap()).starts_with("\"old\""));
-    assert!(names(&service.oneshot(Request::new(())).await.unwrap()).starts_with("\"new\""));
+    assert!(names(&answer_of(&service).await).starts_with("\"new\""));
 }

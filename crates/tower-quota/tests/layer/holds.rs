@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -28,18 +27,17 @@ use tower_quota_testkit::ManualClock;
 
 use crate::axum_apps::{ask, served, status};
 use crate::fixture::{ScriptedStore, failing_store, slow_store};
+use crate::shared::{answer_to, per_hour, policy_of, secs, stopped_store};
 
 const STREAMS: Quota = Quota::concurrent(2);
 const HOUR: Quota = Quota::per_hour(100);
 
 fn policy() -> Policy {
-    Policy::new()
-        .limit(Limit::new("streams", STREAMS))
-        .limit(Limit::new("hour", HOUR))
+    policy_of(Limit::new("streams", STREAMS)).limit(Limit::new("hour", HOUR))
 }
 
 fn memory() -> MemoryStore {
-    MemoryStore::with_clock(100, ManualClock::default())
+    stopped_store()
 }
 
 /// Returns the units that are left of a limit.
@@ -57,7 +55,7 @@ async fn until_free<S: Store>(store: &S, streams: u64) {
             tokio::task::yield_now().await;
         }
     };
-    let waited = tokio::time::timeout(Duration::from_secs(5), reached).await;
+    let waited = tokio::time::timeout(secs(5), reached).await;
     let left = left(store, "streams", STREAMS).await;
     assert!(waited.is_ok(), "{left} are free instead of {streams}");
 }
@@ -124,9 +122,7 @@ async fn disconnected_client_releases_hold() {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(5), sending)
-            .await
-            .unwrap();
+        tokio::time::timeout(secs(5), sending).await.unwrap();
         until_free(&store, 2).await;
     }
 }
@@ -144,9 +140,7 @@ async fn refused_and_failed_requests_hold_nothing() {
         let _ = ask(app, "GET", path).await;
         until_free(&store, 2).await;
     }
-    let blocked = Policy::new()
-        .limit(Limit::new("streams", STREAMS))
-        .limit(Limit::new("none", Quota::per_hour(1)).cost(1));
+    let blocked = policy_of(Limit::new("streams", STREAMS)).limit(per_hour("none", 1).cost(1));
     let service = RateLimitLayer::new(store.clone(), blocked).layer(service_fn(|_| async {
         Ok::<_, Infallible>(Response::new(Body::empty()))
     }));
@@ -233,7 +227,7 @@ async fn handler_cannot_release_hold_early() {
 
 #[tokio::test(start_paused = true)]
 async fn hold_is_renewed_while_request_lasts() {
-    let (clock, minute) = (ManualClock::default(), Duration::from_secs(60));
+    let (clock, minute) = (ManualClock::default(), secs(60));
     let store = MemoryStore::with_clock(100, clock.clone());
     let never =
         service_fn(|_: Request<Body>| std::future::pending::<Result<Response, Infallible>>());
@@ -275,17 +269,13 @@ fn futures_poll<F: Future + Unpin>(future: &mut F) -> std::task::Poll<F::Output>
 #[tokio::test]
 async fn dry_run_of_hold_is_released() {
     let store = memory();
-    let policy = Policy::new().limit(Limit::new("streams", STREAMS).shadow());
+    let policy = policy_of(Limit::new("streams", STREAMS).shadow());
     let service =
         RateLimitLayer::new(store.clone(), policy).layer(service_fn(|_: Request<Body>| async {
             Ok::<_, Infallible>(Response::new(Body::from(Bytes::from_static(b"data"))))
         }));
     for _ in 0..5 {
-        let answer = service
-            .clone()
-            .oneshot(Request::new(Body::empty()))
-            .await
-            .unwrap();
+        let answer = answer_to(&service, Request::new(Body::empty())).await;
         assert_eq!(answer.status(), 200);
         assert_eq!(left(&store, "streams", STREAMS).await, 1);
         answer.into_body().collect().await.unwrap();

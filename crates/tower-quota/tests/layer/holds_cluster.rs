@@ -1,13 +1,12 @@
 //! Units that requests hold in a real Redis cluster.
 
-use std::time::Duration;
-
 use http::Request;
-use tower::{Layer, ServiceExt};
-use tower_quota::{Check, Key, Limit, Name, Policy, Quota, RateLimitLayer, RedisStore, key};
+use tower::Layer;
+use tower_quota::{Check, Key, Limit, Name, Quota, RateLimitLayer, RedisStore, key};
 use tower_quota_dev::RedisCluster;
 
 use crate::fixture::{Answer, Inner};
+use crate::shared::{answer_to, policy_of, secs};
 
 struct Cluster {
     layer: RateLimitLayer<RedisStore>,
@@ -19,7 +18,7 @@ impl Cluster {
     /// Counts `streams` by API key, and another limit by a user on another partition.
     async fn new(by_user: Limit) -> Self {
         let servers = RedisCluster::start();
-        let options = RedisStore::options().deadline(Duration::from_secs(5));
+        let options = RedisStore::options().deadline(secs(5));
         let url = format!("redis+cluster://127.0.0.1:{}", servers.node(0).port());
         let store = options.connect(&url).await.unwrap();
         let partition = |scope, id: &str| {
@@ -32,7 +31,7 @@ impl Cluster {
         let user = users.find(is_elsewhere).unwrap();
         let streams = Limit::new("streams", Quota::concurrent(2)).by(key::header("x-api-key"));
         let by_user = by_user.by(key::header("x-user"));
-        let policy = Policy::new().limit(streams).limit(by_user);
+        let policy = policy_of(streams).limit(by_user);
         Self {
             layer: RateLimitLayer::new(store, policy),
             user,
@@ -45,7 +44,7 @@ impl Cluster {
             .header("x-api-key", "ann")
             .header("x-user", &self.user);
         let service = self.layer.layer(Inner::default());
-        service.oneshot(request.body(()).unwrap()).await.unwrap()
+        answer_to(&service, request.body(()).unwrap()).await
     }
 }
 
@@ -72,9 +71,7 @@ async fn dry_run_on_other_key_decides_nothing() {
     assert_eq!(cluster.get().await.status(), 429);
     drop(open);
     let released = async { while cluster.get().await.status() != 200 {} };
-    tokio::time::timeout(Duration::from_secs(5), released)
-        .await
-        .unwrap();
+    tokio::time::timeout(secs(5), released).await.unwrap();
     assert_eq!(
         cluster.layer.handle().mistakes().count(Check::Undecidable),
         0

@@ -5,25 +5,24 @@ use std::env;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use http::{Request, Response};
 use tokio::sync::Semaphore;
 use tower::{Layer, ServiceExt, service_fn};
-use tower_quota::{Limit, Policy, Quota, RateLimitLayer, RedisStore, store::Timestamp};
+use tower_quota::{Limit, Quota, RateLimitLayer, RedisStore, store::Timestamp};
 use tower_quota_dev::RedisServer;
 use tower_quota_testkit::ManualClock;
+
+use crate::shared::{answer_to, millis, policy_of, secs};
 
 const START: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 
 async fn layer(url: &str, clock: ManualClock) -> RateLimitLayer<RedisStore> {
     // A healthy server on a busy machine must not count as unavailable.
-    let options = RedisStore::options()
-        .deadline(Duration::from_secs(5))
-        .clock(clock);
+    let options = RedisStore::options().deadline(secs(5)).clock(clock);
     let store = options.connect(url).await.unwrap();
-    let policy = Policy::new().limit(Limit::new("streams", Quota::concurrent(2)));
+    let policy = policy_of(Limit::new("streams", Quota::concurrent(2)));
     RateLimitLayer::new(store, policy)
 }
 
@@ -31,7 +30,7 @@ async fn status(layer: &RateLimitLayer<RedisStore>) -> u16 {
     let service = layer.layer(service_fn(|_: Request<Body>| async {
         Ok::<_, Infallible>(Response::new(Body::empty()))
     }));
-    let answer = service.oneshot(Request::new(Body::empty())).await.unwrap();
+    let answer = answer_to(&service, Request::new(Body::empty())).await;
     answer.status().as_u16()
 }
 
@@ -58,10 +57,10 @@ async fn holds_of_killed_process_expire() {
     child.kill().unwrap();
     child.wait().unwrap();
 
-    clock.advance(Duration::from_secs(59));
+    clock.advance(secs(59));
     assert_eq!(status(&layer).await, 429);
     // The holds of one microsecond have instants of their own.
-    clock.advance(Duration::from_millis(1_001));
+    clock.advance(millis(1_001));
     assert_eq!(status(&layer).await, 200);
 }
 

@@ -1,18 +1,19 @@
 //! Lists of requests that are not counted: skipped, allowed, blocked.
 
-use http::{Request, Response, StatusCode, Version};
+use http::{Request, Response, Version};
 use serde_json::{Value, json};
-use tower::{Layer, ServiceExt};
+use tower::Layer;
 use tower_quota::{
-    Decision, Limit, MissingKey, Policy, Protocol, Quota, RateLimitLayer, Reason, key, when,
+    Decision, Limit, MissingKey, Policy, Protocol, RateLimitLayer, Reason, key, when,
 };
 
 use crate::fixture::{
-    Answer, Inner, LastRequest, Limited, StoreControl, failing_store, field, slow_store, text,
+    Answer, Inner, LastRequest, Limited, StoreControl, failing_store, slow_store, text,
 };
+use crate::shared::{answer_to, assert_field, per_minute};
 
 fn once() -> Limit {
-    Limit::new("once", Quota::per_minute(1))
+    per_minute("once", 1)
 }
 
 fn by(name: &str) -> http::request::Builder {
@@ -45,17 +46,13 @@ async fn skipped_request_is_not_limited() {
     for _ in 0..3 {
         for request in [Request::get("/healthz"), by("probe")] {
             let response = limited.send(request).await;
-            assert_eq!(response.status(), StatusCode::OK);
+            assert_eq!(response.status(), 200);
             assert_no_rate_fields(&response);
             assert_eq!(limited.inner.last_seen(), None);
         }
     }
-    assert_eq!(
-        limited.get().await.status(),
-        StatusCode::OK,
-        "nothing was spent"
-    );
-    assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(limited.get().await.status(), 200, "nothing was spent");
+    assert_eq!(limited.get().await.status(), 429);
 }
 
 #[tokio::test]
@@ -68,15 +65,11 @@ async fn lists_do_not_call_the_store() {
         .limit(once());
     let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
     for (name, status) in [("sue", 200), ("ann", 200), ("bob", 403)] {
-        let response = service
-            .clone()
-            .oneshot(by(name).body(()).unwrap())
-            .await
-            .unwrap();
+        let response = answer_to(&service, by(name).body(()).unwrap()).await;
         assert_eq!(response.status(), status, "{name}");
     }
     assert!(store.charge_counts().is_empty());
-    service.oneshot(by("eve").body(()).unwrap()).await.unwrap();
+    answer_to(&service, by("eve").body(()).unwrap()).await;
     assert_eq!(store.charge_counts(), [1]);
 }
 
@@ -113,16 +106,10 @@ async fn blocked_requests_are_forbidden() {
     let policy = Policy::new().block(when::path("/secret")).limit(once());
     let limited = Limited::new(policy);
     let response = limited.send(Request::get("/secret")).await;
-    assert_eq!(response.status(), StatusCode::FORBIDDEN);
+    assert_eq!(response.status(), 403);
     assert_no_rate_fields(&response);
-    assert_eq!(
-        field(&response, "content-type").as_deref(),
-        Some("application/problem+json")
-    );
-    assert_eq!(
-        field(&response, "cache-control").as_deref(),
-        Some("no-store")
-    );
+    assert_field(&response, "content-type", "application/problem+json");
+    assert_field(&response, "cache-control", "no-store");
     let problem: Value = serde_json::from_str(&text(response).await).unwrap();
     assert_eq!(
         problem,
@@ -134,7 +121,7 @@ async fn blocked_requests_are_forbidden() {
         })
     );
     let head = limited.send(Request::head("/secret")).await;
-    assert_eq!(head.status(), StatusCode::FORBIDDEN);
+    assert_eq!(head.status(), 403);
     assert_eq!(text(head).await, "");
     assert_eq!(limited.inner.calls(), 0);
 }
@@ -159,7 +146,7 @@ async fn custom_refusal_answers_blocked_requests() {
         })
     });
     let response = limited.get().await;
-    assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    assert_eq!(response.status(), 404);
     assert_no_rate_fields(&response);
     assert_eq!(text(response).await, "nothing here");
 }
@@ -172,16 +159,14 @@ async fn blocked_calls_are_permission_denied() {
         .version(Version::HTTP_2)
         .header("content-type", "application/grpc");
     let response = limited.send(call).await;
-    assert_eq!(response.status(), StatusCode::OK);
-    assert_eq!(field(&response, "grpc-status").as_deref(), Some("7"));
-    assert_eq!(
-        field(&response, "grpc-message").as_deref(),
-        Some("Requests like this one are not served.")
+    assert_eq!(response.status(), 200);
+    assert_field(&response, "grpc-status", "7");
+    assert_field(
+        &response,
+        "grpc-message",
+        "Requests like this one are not served.",
     );
-    assert_eq!(
-        field(&response, "grpc-retry-pushback-ms").as_deref(),
-        Some("-1")
-    );
+    assert_field(&response, "grpc-retry-pushback-ms", "-1");
     assert_no_rate_fields(&response);
 }
 
@@ -194,11 +179,7 @@ async fn lists_apply_while_store_is_unavailable() {
         .on_store_failure(tower_quota::OnStoreFailure::Refuse);
     let service = RateLimitLayer::new(failing_store(), policy).layer(Inner::default());
     for (name, status) in [("ann", 200), ("bob", 403), ("eve", 503)] {
-        let response = service
-            .clone()
-            .oneshot(by(name).body(()).unwrap())
-            .await
-            .unwrap();
+        let response = answer_to(&service, by(name).body(()).unwrap()).await;
         assert_eq!(response.status(), status, "{name}");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::{Request, StatusCode};
+use http::Request;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::{
     Decision, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, RequestHead, key,
@@ -15,10 +15,11 @@ use tower_quota::{
 };
 
 use crate::fixture::{
-    Inner, LastRequest, Limited, ScriptedStore, StoreControl, field, slow_store, tokio_now,
+    Inner, LastRequest, Limited, ScriptedStore, StoreControl, slow_store, tokio_now,
 };
+use crate::shared::{answer_to, assert_field, millis, per_minute, secs};
 
-const DEADLINE: Duration = Duration::from_millis(20);
+const DEADLINE: Duration = millis(20);
 
 #[derive(Clone)]
 struct Tenant(&'static str, u64);
@@ -40,17 +41,11 @@ fn tenant_of(head: &RequestHead<'_>) -> Option<Tenant> {
 
 /// Returns a limit by tenant, with the tenant's quota.
 fn by_tenant() -> Limit {
-    Limit::new("tenant", Quota::per_minute(1))
+    per_minute("tenant", 1)
         .by(key::from_fn("tenant", |head| {
             Some(head.extensions().get::<Tenant>()?.0)
         }))
-        .quota_with(|head| {
-            Quota::try_new(
-                head.extensions().get::<Tenant>()?.1,
-                Duration::from_secs(60),
-            )
-            .ok()
-        })
+        .quota_with(|head| Quota::try_new(head.extensions().get::<Tenant>()?.1, secs(60)).ok())
 }
 
 fn with_key(api_key: &str) -> http::request::Builder {
@@ -91,11 +86,8 @@ async fn look_up_provides_keys_and_quotas() {
             "{api_key}"
         );
     }
-    assert_eq!(
-        limited.send(with_key("made up")).await.status(),
-        StatusCode::BAD_REQUEST
-    );
-    assert_eq!(limited.get().await.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(limited.send(with_key("made up")).await.status(), 400);
+    assert_eq!(limited.get().await.status(), 400);
     assert_eq!(limited.inner.calls(), 5);
 }
 
@@ -112,14 +104,8 @@ async fn handlers_find_looked_up_values() {
     let service = RateLimitLayer::new(slow_store(), policy)
         .attach_decision()
         .layer(inner);
-    let response = service
-        .oneshot(with_key("k3").body(()).unwrap())
-        .await
-        .unwrap();
-    assert_eq!(
-        field(&response, "ratelimit-policy").as_deref(),
-        Some(r#""tenant";q=3;w=60"#)
-    );
+    let response = answer_to(&service, with_key("k3").body(()).unwrap()).await;
+    assert_field(&response, "ratelimit-policy", r#""tenant";q=3;w=60"#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,17 +116,14 @@ async fn late_look_up_is_missing() {
             .limit(by_tenant().when_missing(MissingKey::Refuse))
     };
     let begun = tokio_now();
-    assert_eq!(
-        Limited::new(policy(DEADLINE / 2)).get().await.status(),
-        StatusCode::OK
-    );
+    assert_eq!(Limited::new(policy(DEADLINE / 2)).get().await.status(), 200);
     assert_eq!(tokio_now() - begun, DEADLINE / 2);
     let limited = Limited::new(policy(DEADLINE * 100));
     let begun = tokio_now();
-    assert_eq!(limited.get().await.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(limited.get().await.status(), 400);
     let waited = tokio_now() - begun;
     assert!(
-        waited >= DEADLINE && waited < DEADLINE + Duration::from_millis(5),
+        waited >= DEADLINE && waited < DEADLINE + millis(5),
         "{waited:?}"
     );
     assert_eq!(limited.inner.calls(), 0);
@@ -150,13 +133,13 @@ async fn late_look_up_is_missing() {
 async fn look_ups_run_together_with_own_deadlines() {
     let policy = Policy::new()
         .look_up(DEADLINE, |_| after(DEADLINE / 2, Tenant("acme", 2)))
-        .look_up(DEADLINE / 2 + Duration::from_millis(5), |_| {
+        .look_up(DEADLINE / 2 + millis(5), |_| {
             after(DEADLINE / 2, Region("eu"))
         })
         .look_up(DEADLINE / 4, |_| pending::<Option<u8>>())
         .limit(by_tenant().when_missing(MissingKey::Refuse))
         .limit(
-            Limit::new("region", Quota::per_minute(9))
+            per_minute("region", 9)
                 .by(key::from_fn("region", |head| {
                     Some(head.extensions().get::<Region>()?.0)
                 }))
@@ -164,7 +147,7 @@ async fn look_ups_run_together_with_own_deadlines() {
         );
     let limited = Limited::new(policy);
     let begun = tokio_now();
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    assert_eq!(limited.get().await.status(), 200);
     assert_eq!(tokio_now() - begun, DEADLINE / 2);
     assert_eq!(limited.inner.last_seen().unwrap().statuses().len(), 2);
 }
@@ -180,7 +163,7 @@ async fn empty_look_up_keeps_outer_value() {
             .send(Request::get("/").extension(Tenant("acme", 9)))
             .await
             .status(),
-        StatusCode::OK
+        200
     );
 }
 
@@ -220,7 +203,7 @@ async fn cancelled_request_drops_its_look_up() {
     let dropped = Arc::new(AtomicUsize::new(0));
     let guarded = Arc::clone(&dropped);
     let policy = Policy::new()
-        .look_up(Duration::from_secs(3_600), move |_| {
+        .look_up(secs(3_600), move |_| {
             let guard = Guard(Arc::clone(&guarded));
             async move {
                 pending::<()>().await;
@@ -228,7 +211,7 @@ async fn cancelled_request_drops_its_look_up() {
                 None::<Tenant>
             }
         })
-        .limit(Limit::new("all", Quota::per_minute(1)));
+        .limit(per_minute("all", 1));
     let store = slow_store();
     let inner = Inner::default();
     let service = RateLimitLayer::new(store.clone(), policy).layer(inner.clone());
@@ -263,14 +246,14 @@ async fn look_up_panic_reaches_its_request() {
                 None::<Tenant>
             }
         })
-        .limit(Limit::new("all", Quota::per_minute(1)));
+        .limit(per_minute("all", 1));
     let limited = Limited::new(policy);
     let service = limited.service.clone();
     let panics = AssertUnwindSafe(service)
         .0
         .oneshot(Request::get("/panics").body(()).unwrap());
     assert!(tokio::spawn(panics).await.unwrap_err().is_panic());
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    assert_eq!(limited.get().await.status(), 200);
 }
 
 #[tokio::test]
@@ -288,11 +271,7 @@ async fn fallback_reads_look_up_value() {
     store.fail(true);
     let service = RateLimitLayer::new(store, policy).layer(Inner::default());
     for status in [200, 200, 200, 429] {
-        let response = service
-            .clone()
-            .oneshot(with_key("k3").body(()).unwrap())
-            .await
-            .unwrap();
+        let response = answer_to(&service, with_key("k3").body(()).unwrap()).await;
         assert_eq!(response.status(), status);
     }
     assert_eq!(asked.load(Ordering::Relaxed), 4, "once per request");

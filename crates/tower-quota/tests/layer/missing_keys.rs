@@ -3,13 +3,14 @@
 use std::net::IpAddr;
 
 use http::{Request, StatusCode};
-use tower_quota::{Limit, MissingKey, Policy, Quota, key};
+use tower_quota::{MissingKey, key};
 
 use crate::fixture::{Limited, field, text};
+use crate::shared::{assert_field, assert_no_field, per_minute, policy_of};
 
 fn by_api_key(missing: Option<MissingKey>) -> Limited {
-    let limit = Limit::new("minute", Quota::per_minute(1)).by(key::header("x-api-key"));
-    Limited::new(Policy::new().limit(match missing {
+    let limit = per_minute("minute", 1).by(key::header("x-api-key"));
+    Limited::new(policy_of(match missing {
         Some(missing) => limit.when_missing(missing),
         None => limit,
     }))
@@ -18,47 +19,37 @@ fn by_api_key(missing: Option<MissingKey>) -> Limited {
 #[tokio::test]
 async fn combination_without_part_shares_one_counter() {
     let by = key::all((key::client_ip(), key::header("x-api-key")));
-    let limit = Limit::new("pair", Quota::per_minute(1)).by(by);
-    let limited =
-        Limited::new(Policy::new().limit(limit.when_missing(MissingKey::ShareOneCounter)));
+    let limit = per_minute("pair", 1).by(by);
+    let limited = Limited::new(policy_of(limit.when_missing(MissingKey::ShareOneCounter)));
     let from = |address: [u8; 4]| Request::get("/").extension(IpAddr::from(address));
-    assert_eq!(
-        limited.send(from([192, 0, 2, 1])).await.status(),
-        StatusCode::OK
-    );
-    assert_eq!(
-        limited.send(from([192, 0, 2, 2])).await.status(),
-        StatusCode::TOO_MANY_REQUESTS
-    );
+    assert_eq!(limited.send(from([192, 0, 2, 1])).await.status(), 200);
+    assert_eq!(limited.send(from([192, 0, 2, 2])).await.status(), 429);
     let keyed = from([192, 0, 2, 1]).header("x-api-key", "ann");
-    assert_eq!(limited.send(keyed).await.status(), StatusCode::OK);
+    assert_eq!(limited.send(keyed).await.status(), 200);
 }
 
 #[tokio::test]
 async fn missing_keys_share_one_counter_if_chosen() {
     let limited = by_api_key(Some(MissingKey::ShareOneCounter));
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
-    assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(limited.get().await.status(), 200);
+    assert_eq!(limited.get().await.status(), 429);
     // An empty value is a missing key.
     let empty = Request::get("/").header("x-api-key", "");
-    assert_eq!(
-        limited.send(empty).await.status(),
-        StatusCode::TOO_MANY_REQUESTS
-    );
+    assert_eq!(limited.send(empty).await.status(), 429);
     let keyed = Request::get("/").header("x-api-key", "ann");
-    assert_eq!(limited.send(keyed).await.status(), StatusCode::OK);
+    assert_eq!(limited.send(keyed).await.status(), 200);
 }
 
 #[tokio::test]
 async fn missing_key_is_refused_by_default() {
     let limited = by_api_key(None);
     for _ in 0..3 {
-        assert_eq!(limited.get().await.status(), StatusCode::BAD_REQUEST);
+        assert_eq!(limited.get().await.status(), 400);
         let empty = Request::get("/").header("x-api-key", "");
-        assert_eq!(limited.send(empty).await.status(), StatusCode::BAD_REQUEST);
+        assert_eq!(limited.send(empty).await.status(), 400);
     }
     let keyed = Request::get("/").header("x-api-key", "ann");
-    assert_eq!(limited.send(keyed).await.status(), StatusCode::OK);
+    assert_eq!(limited.send(keyed).await.status(), 200);
 }
 
 #[tokio::test]
@@ -66,13 +57,13 @@ async fn missing_credentials_are_unauthenticated_by_default() {
     let (bearer, basic) = (key::bearer(), key::basic_user());
     let first = key::bearer().or(key::basic_user());
     for limit in [
-        Limit::new("one", Quota::per_minute(1)).by(bearer),
-        Limit::new("one", Quota::per_minute(1)).by(basic),
-        Limit::new("one", Quota::per_minute(1)).by(first),
+        per_minute("one", 1).by(bearer),
+        per_minute("one", 1).by(basic),
+        per_minute("one", 1).by(first),
     ] {
-        let limited = Limited::new(Policy::new().limit(limit));
+        let limited = Limited::new(policy_of(limit));
         let response = limited.get().await;
-        assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+        assert_eq!(response.status(), 401);
         assert!(field(&response, "www-authenticate").is_some());
     }
 }
@@ -82,25 +73,23 @@ async fn skipping_leaves_the_request_to_other_limits() {
     let limited = by_api_key(Some(MissingKey::Skip));
     for _ in 0..3 {
         let response = limited.get().await;
-        assert_eq!(response.status(), StatusCode::OK);
-        assert_eq!(field(&response, "ratelimit"), None);
+        assert_eq!(response.status(), 200);
+        assert_no_field(&response, "ratelimit");
     }
 }
 
 #[tokio::test]
 async fn refusal_names_missing_key_without_charge() {
-    let policy = Policy::new()
-        .limit(Limit::new("everyone", Quota::per_minute(2)))
-        .limit(
-            Limit::new("minute", Quota::per_minute(1))
-                .by(key::header("X-Api-Key"))
-                .when_missing(MissingKey::Refuse),
-        );
+    let policy = policy_of(per_minute("everyone", 2)).limit(
+        per_minute("minute", 1)
+            .by(key::header("X-Api-Key"))
+            .when_missing(MissingKey::Refuse),
+    );
     let limited = Limited::new(policy);
     let response = limited.get().await;
-    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
-    assert_eq!(field(&response, "retry-after"), None);
-    assert_eq!(field(&response, "ratelimit"), None);
+    assert_eq!(response.status(), 400);
+    assert_no_field(&response, "retry-after");
+    assert_no_field(&response, "ratelimit");
     let problem: serde_json::Value = serde_json::from_str(&text(response).await).unwrap();
     assert_eq!(
         problem["detail"],
@@ -122,45 +111,41 @@ async fn refusal_names_missing_key_without_charge() {
 #[tokio::test]
 async fn refusal_calls_missing_extension_by_its_name() {
     let by_user = key::extension("user", |user: &String| Some(user.clone()));
-    let limited =
-        Limited::new(Policy::new().limit(Limit::new("minute", Quota::per_minute(1)).by(by_user)));
+    let limited = Limited::new(policy_of(per_minute("minute", 1).by(by_user)));
     let response = limited.get().await;
-    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(response.status(), 400);
     assert!(text(response).await.contains("it has no user."));
 }
 
 #[tokio::test]
 async fn limits_of_one_key_choose_separately() {
-    let policy = Policy::new()
-        .limit(
-            Limit::new("skips", Quota::per_minute(5))
-                .by(key::header("k"))
-                .when_missing(MissingKey::Skip),
-        )
-        .limit(
-            Limit::new("shares", Quota::per_minute(5))
-                .by(key::header("k"))
-                .when_missing(MissingKey::ShareOneCounter),
-        );
-    let limited = Limited::new(policy);
-    assert_eq!(
-        field(&limited.get().await, "ratelimit").as_deref(),
-        Some(r#""shares";r=4;t=48"#)
+    let policy = policy_of(
+        per_minute("skips", 5)
+            .by(key::header("k"))
+            .when_missing(MissingKey::Skip),
+    )
+    .limit(
+        per_minute("shares", 5)
+            .by(key::header("k"))
+            .when_missing(MissingKey::ShareOneCounter),
     );
+    let limited = Limited::new(policy);
+    assert_field(&limited.get().await, "ratelimit", r#""shares";r=4;t=48"#);
     let keyed = limited.send(Request::get("/").header("k", "ann")).await;
-    assert_eq!(
-        field(&keyed, "ratelimit").as_deref(),
-        Some(r#""skips";r=4;t=48, "shares";r=4;t=48"#)
+    assert_field(
+        &keyed,
+        "ratelimit",
+        r#""skips";r=4;t=48, "shares";r=4;t=48"#,
     );
 }
 
 #[tokio::test]
 async fn inapplicable_limit_ignores_missing_key() {
-    let limit = Limit::new("never", Quota::per_minute(1))
+    let limit = per_minute("never", 1)
         .by(key::header("k"))
         .when_missing(MissingKey::Refuse);
-    let limited = Limited::new(Policy::new().limit(limit.when(|_| false)));
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    let limited = Limited::new(policy_of(limit.when(|_| false)));
+    assert_eq!(limited.get().await.status(), 200);
 }
 
 #[tokio::test]
@@ -179,7 +164,7 @@ async fn header_with_two_values_gains_nothing() {
                 .header("x-api-key", other)
         };
         // The same value twice is one value.
-        assert_eq!(limited.send(twice("ann")).await.status(), StatusCode::OK);
+        assert_eq!(limited.send(twice("ann")).await.status(), 200);
         let once = Request::get("/").header("x-api-key", "ann");
         assert_eq!(limited.send(once).await.status(), 429);
         // Requests with several values share one counter, or are refused as requests without a key.
@@ -197,13 +182,13 @@ async fn header_with_two_values_gains_nothing() {
 #[tokio::test]
 async fn two_values_in_combination_are_refused() {
     let by = key::all((key::client_ip(), key::header("x-api-key")));
-    let limit = Limit::new("pair", Quota::per_minute(1)).by(by);
-    let limited = Limited::new(Policy::new().limit(limit));
+    let limit = per_minute("pair", 1).by(by);
+    let limited = Limited::new(policy_of(limit));
     let request = || Request::get("/").extension(IpAddr::from([192, 0, 2, 1]));
     let twice = request()
         .header("x-api-key", "ann")
         .header("x-api-key", "bob");
-    assert_eq!(limited.send(twice).await.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(limited.send(twice).await.status(), 400);
     let once = request().header("x-api-key", "ann");
-    assert_eq!(limited.send(once).await.status(), StatusCode::OK);
+    assert_eq!(limited.send(once).await.status(), 200);
 }

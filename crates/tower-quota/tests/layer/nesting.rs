@@ -1,19 +1,19 @@
 //! Nested limiters.
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use http_body_util::Full;
 use std::convert::Infallible;
 use std::future::ready;
 use tower::{Layer, ServiceBuilder, ServiceExt, service_fn};
-use tower_quota::{Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer};
-use tower_quota_testkit::ManualClock;
+use tower_quota::{MemoryStore, RateLimitLayer};
 
 use crate::fixture::{Inner, WITH_X, field};
+use crate::shared::{answer_of, assert_field, decision_of, per_minute, policy_of, stopped_store};
 
-fn layer(name: &'static str, per_minute: u64) -> RateLimitLayer<MemoryStore> {
-    let store = MemoryStore::with_clock(10, ManualClock::default());
-    let policy = Policy::new().limit(Limit::new(name, Quota::per_minute(per_minute)));
+fn layer(name: &'static str, units: u64) -> RateLimitLayer<MemoryStore> {
+    let store = stopped_store();
+    let policy = policy_of(per_minute(name, units));
     RateLimitLayer::new(store, policy)
         .attach_decision()
         .headers(WITH_X)
@@ -26,7 +26,7 @@ async fn nested_lists_merge_and_stricter_fields_stay() {
             .layer(layer("outer", outer))
             .layer(layer("inner", inner))
             .service(Inner::default());
-        let response = service.oneshot(Request::new(())).await.unwrap();
+        let response = answer_of(&service).await;
         let policies = format!(r#""inner";q={inner};w=60, "outer";q={outer};w=60"#);
         assert_eq!(field(&response, "ratelimit-policy"), Some(policies));
         let left = field(&response, "ratelimit").unwrap();
@@ -38,27 +38,21 @@ async fn nested_lists_merge_and_stricter_fields_stay() {
             left.contains(&format!(r#""outer";r={}"#, outer - 1)),
             "{left}"
         );
-        assert_eq!(field(&response, "x-ratelimit-limit").as_deref(), Some("10"));
-        assert_eq!(
-            field(&response, "x-ratelimit-remaining").as_deref(),
-            Some("9")
-        );
+        assert_field(&response, "x-ratelimit-limit", "10");
+        assert_field(&response, "x-ratelimit-remaining", "9");
     }
 }
 
 #[tokio::test]
 async fn same_limit_shares_counter_across_layers() {
-    let store = MemoryStore::with_clock(10, ManualClock::default());
-    let policy = |name| Policy::new().limit(Limit::new(name, Quota::per_minute(10)));
+    let store = stopped_store();
+    let policy = |name| policy_of(per_minute(name, 10));
     let layer = |name| RateLimitLayer::new(store.clone(), policy(name)).headers(WITH_X);
     let [one, other, apart] =
         ["minute", "minute", "login-minute"].map(|name| layer(name).layer(Inner::default()));
     for (service, remaining) in [(one, "9"), (other, "8"), (apart, "9")] {
-        let response = service.oneshot(Request::new(())).await.unwrap();
-        assert_eq!(
-            field(&response, "x-ratelimit-remaining").as_deref(),
-            Some(remaining)
-        );
+        let response = answer_of(&service).await;
+        assert_field(&response, "x-ratelimit-remaining", remaining);
     }
 }
 
@@ -68,15 +62,12 @@ async fn inner_refusal_keeps_response_and_decision() {
         .layer(layer("outer", 100))
         .layer(layer("inner", 1))
         .service(Inner::default());
-    service.clone().oneshot(Request::new(())).await.unwrap();
-    let response = service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(field(&response, "retry-after").as_deref(), Some("60"));
-    assert_eq!(
-        field(&response, "x-ratelimit-remaining").as_deref(),
-        Some("0")
-    );
-    let decision = response.extensions().get::<Decision>().unwrap();
+    answer_of(&service).await;
+    let response = answer_of(&service).await;
+    assert_eq!(response.status(), 429);
+    assert_field(&response, "retry-after", "60");
+    assert_field(&response, "x-ratelimit-remaining", "0");
+    let decision = decision_of(&response);
     assert_eq!(decision.tightest().unwrap().name.as_str(), "inner");
 }
 

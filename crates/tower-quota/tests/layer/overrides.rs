@@ -1,12 +1,11 @@
 //! Quotas of single clients over all other quotas.
 
-use std::time::Duration;
-
 use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{HandleError, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
 use crate::fixture::Inner;
+use crate::shared::{answer_to, per_minute, policy_of, secs};
 
 /// Ann has 3 a year of the limit `year`; a header picks what the others have.
 fn layer() -> RateLimitLayer<MemoryStore> {
@@ -57,16 +56,12 @@ async fn operator_sees_the_override() {
 async fn client_without_key_is_left_out() {
     let service = layer().layer(Inner::default());
     let request = Request::get("/").header("tier", "free").body(()).unwrap();
-    assert_eq!(
-        service.oneshot(request).await.unwrap().status(),
-        StatusCode::OK
-    );
+    assert_eq!(answer_to(&service, request).await.status(), 200);
 }
 
 #[tokio::test]
 async fn second_closure_precedes_the_first() {
-    let policy = Policy::new()
-        .limit(Limit::new("year", Quota::per_year(1)).by(key::header("user")))
+    let policy = policy_of(Limit::new("year", Quota::per_year(1)).by(key::header("user")))
         .overrides(|_, key, _| (key.as_bytes() != b"bob").then(|| Quota::per_year(2)))
         .overrides(|_, key, usual| match (key.as_bytes(), usual) {
             (b"ann", Some(usual)) => usual.try_raised(3).ok(),
@@ -84,11 +79,7 @@ async fn second_closure_precedes_the_first() {
 fn quota_that_limit_cannot_take_is_named() {
     let policy = Policy::new()
         .instances(2)
-        .limit(
-            Limit::new("slow", Quota::per_minute(5))
-                .cost(3)
-                .max_wait(Duration::from_secs(1)),
-        )
+        .limit(per_minute("slow", 5).cost(3).max_wait(secs(1)))
         .limit(Limit::new("streams", Quota::concurrent(2)).by(key::header("user")));
     let handle = RateLimitLayer::new(MemoryStore::new(), policy).handle();
     let scope = handle.check_quota("streams", Quota::concurrent(9)).unwrap();

@@ -12,9 +12,10 @@ use tower_quota::{
 };
 
 use crate::fixture::{Inner, Limited, ScriptedStore};
+use crate::shared::{per_minute, policy_of, secs};
 
 fn limit(name: impl Into<Name>) -> Limit {
-    Limit::new(name, Quota::per_minute(10))
+    per_minute(name, 10)
 }
 
 /// An extractor that counts all clients together, in a given scope.
@@ -32,9 +33,7 @@ impl KeyExtractor for Scoped {
 
 #[test]
 fn duplicate_limit_name_is_an_error() {
-    let twice = Policy::new()
-        .limit(limit("a"))
-        .try_limit(limit(String::from("a")));
+    let twice = policy_of(limit("a")).try_limit(limit(String::from("a")));
     assert_eq!(
         twice.unwrap_err(),
         ConfigError::DuplicateLimit(Name::new("a"))
@@ -46,15 +45,13 @@ fn colliding_limit_names_are_reported() {
     // A pair of texts with the same 32-bit FNV-1a hash.
     let (one, other) = (Name::new("costarring"), Name::new("liquid"));
     assert_eq!(one.id(), other.id());
-    let colliding = Policy::new().limit(limit(one)).try_limit(limit(other));
+    let colliding = policy_of(limit(one)).try_limit(limit(other));
     assert_eq!(
         colliding.unwrap_err(),
         ConfigError::CollidingNames(one, other)
     );
 
-    let colliding = Policy::new()
-        .limit(limit("a").by(Scoped(one)))
-        .try_limit(limit("b").by(Scoped(other)));
+    let colliding = policy_of(limit("a").by(Scoped(one))).try_limit(limit("b").by(Scoped(other)));
     assert_eq!(
         colliding.unwrap_err(),
         ConfigError::CollidingNames(one, other)
@@ -80,7 +77,7 @@ fn invalid_limit_name_is_an_error() {
 
 #[test]
 fn wait_for_a_window_is_refused() {
-    let waiting = |quota: Quota| Limit::new("uploads", quota).max_wait(Duration::from_secs(5));
+    let waiting = |quota: Quota| Limit::new("uploads", quota).max_wait(secs(5));
     let quota = || Quota::per_minute(10);
     for window in [
         quota().fixed_window(),
@@ -133,16 +130,13 @@ fn constant_cost_above_capacity_is_an_error() {
 
 #[test]
 fn instance_has_share_of_each_limit() {
-    let yearly = || Limit::new("y", Quota::new(1, Duration::from_secs(300 * 86_400)));
+    let yearly = || Limit::new("y", Quota::new(1, secs(300 * 86_400)));
     let error = ConfigError::ShareTooSmall {
         units: 1,
-        period: Duration::from_secs(300 * 86_400),
+        period: secs(300 * 86_400),
         instances: 2,
     };
-    assert_eq!(
-        Policy::new().limit(yearly()).try_instances(2).unwrap_err(),
-        error
-    );
+    assert_eq!(policy_of(yearly()).try_instances(2).unwrap_err(), error);
     assert_eq!(
         Policy::new().instances(2).try_limit(yearly()).unwrap_err(),
         error
@@ -151,30 +145,28 @@ fn instance_has_share_of_each_limit() {
         Policy::new().try_instances(0).unwrap_err(),
         ConfigError::ZeroInstances
     );
-    assert!(Policy::new().limit(limit("a")).try_instances(1_000).is_ok());
+    assert!(policy_of(limit("a")).try_instances(1_000).is_ok());
 }
 
 #[test]
 #[should_panic(expected = "two limits are named \"a\": give each a name of its own")]
 fn invalid_policy_in_code_panics_with_reason() {
-    let _ = Policy::new().limit(limit("a")).limit(limit("a"));
+    let _ = policy_of(limit("a")).limit(limit("a"));
 }
 
 /// Returns the result of adding two limits that count by these extractors.
 fn second(one: impl KeyExtractor, other: impl KeyExtractor) -> Result<Policy, ConfigError> {
-    Policy::new()
-        .limit(limit("a").by(one))
-        .try_limit(limit("b").by(other))
+    policy_of(limit("a").by(one)).try_limit(limit("b").by(other))
 }
 
 #[tokio::test]
 async fn closure_may_have_built_in_name() {
     let by_path = || from_fn("everyone", |head| Some(head.uri().path().to_owned()));
-    let each = || Limit::new("each", Quota::per_minute(1)).by(by_path());
-    let all = || Limit::new("all", Quota::per_minute(2));
+    let each = || per_minute("each", 1).by(by_path());
+    let all = || per_minute("all", 2);
     for policy in [
-        Policy::new().limit(each()).limit(all()),
-        Policy::new().limit(all()).limit(each()),
+        policy_of(each()).limit(all()),
+        policy_of(all()).limit(each()),
     ] {
         let limited = Limited::new(policy);
         for (path, status) in [("/a", 200), ("/a", 429), ("/b", 200), ("/c", 429)] {
@@ -350,7 +342,7 @@ async fn request_over_limit_count_is_server_error() {
             let request = Request::get("/").header("x-limits", limits);
             service.clone().oneshot(request.body(()).unwrap())
         };
-        assert_eq!(ask(Charge::MOST).await.unwrap().status(), StatusCode::OK);
+        assert_eq!(ask(Charge::MOST).await.unwrap().status(), 200);
         let status = ask(Charge::MOST + 1).await.unwrap().status();
         assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(store.operations().len(), 1);

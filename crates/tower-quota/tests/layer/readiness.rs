@@ -5,15 +5,15 @@ use std::future::{Future, Ready, poll_fn, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use tower::buffer::Buffer;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store, key};
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Limited, slow_store};
+use crate::shared::{answer_to, per_minute, policy_of, secs};
 
 /// A service whose clones must be polled ready themselves before a call.
 struct StrictService {
@@ -64,13 +64,13 @@ async fn calls_are_ready(store: impl Store, policy: Policy) {
             .call(Request::new(()))
             .await
             .unwrap();
-        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.status(), 200);
     }
 }
 
 #[tokio::test]
 async fn called_service_was_polled_ready() {
-    let limits = || Policy::new().limit(Limit::new("roomy", Quota::per_minute(100)));
+    let limits = || policy_of(per_minute("roomy", 100));
     calls_are_ready(MemoryStore::new(), limits()).await;
     calls_are_ready(slow_store(), limits()).await;
     calls_are_ready(MemoryStore::new(), Policy::new()).await;
@@ -78,7 +78,7 @@ async fn called_service_was_polled_ready() {
 
 #[test]
 fn memory_store_calls_service_without_clone() {
-    let policy = || Policy::new().limit(Limit::new("roomy", Quota::per_minute(100)));
+    let policy = || policy_of(per_minute("roomy", 100));
     let calls_at_once = |layer: RateLimitLayer<MemoryStore>| {
         let (calls, clones) = (Arc::new(AtomicUsize::new(0)), Arc::new(()));
         let (counted, held) = (Arc::clone(&calls), Arc::clone(&clones));
@@ -107,11 +107,7 @@ fn memory_store_calls_service_without_clone() {
 #[tokio::test(start_paused = true)]
 async fn called_service_is_ready_after_wait() {
     let queue = Quota::per_second(10).leaky_bucket().queue(9);
-    calls_are_ready(
-        slow_store(),
-        Policy::new().limit(Limit::new("queue", queue)),
-    )
-    .await;
+    calls_are_ready(slow_store(), policy_of(Limit::new("queue", queue))).await;
 }
 
 /// Returns a policy with a queue of one request an hour for each user.
@@ -122,11 +118,7 @@ fn queue_before_one_place() -> Policy {
         head.extensions().get::<&'static str>().copied()
     });
     let quota = Quota::per_hour(1).leaky_bucket().queue(10);
-    Policy::new().limit(
-        Limit::new("queue", quota)
-            .by(user)
-            .max_wait(Duration::from_secs(86_400)),
-    )
+    policy_of(Limit::new("queue", quota).by(user).max_wait(secs(86_400)))
 }
 
 fn request_of(user: &'static str) -> Request<()> {
@@ -142,7 +134,7 @@ async fn waiting_client_does_not_block_others() {
         .layer(layer)
         .concurrency_limit(1)
         .service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(String::new()))));
-    service.clone().oneshot(request_of("ann")).await.unwrap();
+    answer_to(&service, request_of("ann")).await;
     let mut of_ann = service.clone();
     let mut waiting = Box::pin(of_ann.ready().await.unwrap().call(request_of("ann")));
     assert!(
@@ -151,14 +143,14 @@ async fn waiting_client_does_not_block_others() {
             .poll(&mut Context::from_waker(Waker::noop()))
             .is_pending()
     );
-    let of_bob = tokio::time::timeout(Duration::from_secs(1), service.oneshot(request_of("bob")));
+    let of_bob = tokio::time::timeout(secs(1), service.oneshot(request_of("bob")));
     assert_eq!(
         of_bob
             .await
             .expect("bob need not wait for ann")
             .unwrap()
             .status(),
-        StatusCode::OK
+        200
     );
 }
 
@@ -168,7 +160,7 @@ async fn waiting_client_does_not_fill_buffer() {
     let inner =
         service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(String::new()))));
     let service = layer.layer(Buffer::new(inner, 1));
-    service.clone().oneshot(request_of("ann")).await.unwrap();
+    answer_to(&service, request_of("ann")).await;
     let mut of_ann = service.clone();
     let mut waiting = Box::pin(of_ann.ready().await.unwrap().call(request_of("ann")));
     assert!(
@@ -177,25 +169,25 @@ async fn waiting_client_does_not_fill_buffer() {
             .poll(&mut Context::from_waker(Waker::noop()))
             .is_pending()
     );
-    let of_bob = tokio::time::timeout(Duration::from_secs(1), service.oneshot(request_of("bob")));
+    let of_bob = tokio::time::timeout(secs(1), service.oneshot(request_of("bob")));
     assert_eq!(
         of_bob
             .await
             .expect("bob need not wait for ann")
             .unwrap()
             .status(),
-        StatusCode::OK
+        200
     );
 }
 
 #[tokio::test]
 async fn being_ready_takes_no_quota() {
-    let mut limited = Limited::new(Policy::new().limit(Limit::new("one", Quota::per_minute(1))));
+    let mut limited = Limited::new(policy_of(per_minute("one", 1)));
     for _ in 0..100 {
         poll_fn(|cx| limited.service.poll_ready(cx)).await.unwrap();
     }
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
-    assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(limited.get().await.status(), 200);
+    assert_eq!(limited.get().await.status(), 429);
 }
 
 #[tokio::test]
@@ -219,7 +211,7 @@ async fn busy_inner_service_is_waited_for() {
 
     let mut service = RateLimitLayer::new(
         MemoryStore::with_clock(1, ManualClock::default()),
-        Policy::new().limit(Limit::new("one", Quota::per_minute(1))),
+        policy_of(per_minute("one", 1)),
     )
     .layer(Busy);
     assert!(

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use http::{Request, StatusCode};
-use tower::{Layer, ServiceExt};
+use http::Request;
+use tower::Layer;
 use tower_quota::{
-    Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimit, RateLimitHandle, RateLimitLayer,
+    Limit, MemoryStore, OnStoreFailure, Quota, RateLimit, RateLimitHandle, RateLimitLayer,
     RefusalCache, key,
 };
 use tower_quota_testkit::SharedStore;
 
 use crate::fixture::{Answer, Inner, ScriptedStore, StoreControl, field, retry_after};
+use crate::shared::{answer_to, per_minute, policy_of, secs};
 
 /// Longer than any test: no result depends on the machine's speed.
 const AGE: Duration = Duration::from_secs(3_600);
@@ -26,7 +27,7 @@ impl Setting {
     fn new(age: Duration, limit: Limit) -> Self {
         let store = ScriptedStore::new();
         let local = MemoryStore::with_clock(100, store.clock().clone());
-        let policy = Policy::new().limit(limit.by(key::header("k")));
+        let policy = policy_of(limit.by(key::header("k")));
         let cache = RefusalCache::new(SharedStore(store.clone())).max_age(age);
         let layer = RateLimitLayer::with_refusal_cache(cache, policy).local_store(local.clone());
         Self {
@@ -39,7 +40,7 @@ impl Setting {
 
     async fn get(&self, client: &str) -> Answer {
         let request = Request::get("/").header("k", client).body(()).unwrap();
-        self.service.clone().oneshot(request).await.unwrap()
+        answer_to(&self.service, request).await
     }
 
     async fn statuses<const N: usize>(&self, clients: [&str; N]) -> [u16; N] {
@@ -56,7 +57,7 @@ impl Setting {
 }
 
 fn minute() -> Limit {
-    Limit::new("minute", Quota::per_minute(2))
+    per_minute("minute", 2)
 }
 
 #[tokio::test]
@@ -69,7 +70,7 @@ async fn flood_reaches_store_once() {
     let asked = setting.get("ann").await;
     for _ in 0..1_000 {
         let response = setting.get("ann").await;
-        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(response.status(), 429);
         assert!((1..=30).contains(&retry_after(&response).as_secs()));
         for name in [
             "ratelimit-policy",
@@ -134,7 +135,7 @@ async fn raised_quota_ends_refusal_at_once() {
         [200, 200, 429]
     );
     let raised = Limit::new("minute", Quota::per_minute(3).fixed_window()).by(key::header("k"));
-    setting.handle.replace_policy(Policy::new().limit(raised));
+    setting.handle.replace_policy(policy_of(raised));
     assert_eq!(setting.statuses(["ann", "ann"]).await, [200, 429]);
 }
 
@@ -152,9 +153,9 @@ async fn known_refusal_discards_no_local_counters() {
             setting.statuses(["bob", "bob", "bob"]).await,
             [200, 200, 429]
         );
-        setting.store.clock().advance(Duration::from_secs(2));
+        setting.store.clock().advance(secs(2));
         let response = setting.get("ann").await;
-        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(response.status(), 429);
         let is_degraded = field(&response, "x-ratelimit-policy").as_deref() == Some("degraded");
         assert_eq!(is_degraded, age.is_zero());
         assert!(!setting.local.is_empty());

@@ -1,10 +1,11 @@
 //! Types that a user can name, and choices at run time.
 
 use http::{Request, StatusCode};
-use tower::{Layer, ServiceExt};
-use tower_quota::{BoxStore, Limit, MemoryStore, Policy, Quota, RateLimit, RateLimitLayer, key};
+use tower::Layer;
+use tower_quota::{BoxStore, MemoryStore, RateLimit, RateLimitLayer, key};
 
 use crate::fixture::{Inner, slow_store};
+use crate::shared::{answer_to, per_hour, policy_of};
 
 struct App {
     layer: RateLimitLayer<BoxStore>,
@@ -25,8 +26,7 @@ impl App {
                 header => Box::new(key::try_header(header).unwrap()),
             })
             .collect();
-        let policy = Policy::new()
-            .limit(Limit::new(String::from("hour"), Quota::per_hour(1)).by(key::all(parts)));
+        let policy = policy_of(per_hour(String::from("hour"), 1).by(key::all(parts)));
         let layer = RateLimitLayer::new(store, policy);
         Self {
             service: layer.layer(Inner::default()),
@@ -45,7 +45,7 @@ async fn store_and_extractor_are_chosen_at_runtime() {
                 .header("x-user", user)
                 .body(())
                 .unwrap();
-            app.service.clone().oneshot(request).await.unwrap().status()
+            answer_to(&app.service, request).await.status()
         };
         assert_eq!(ask("GET", "ann").await, StatusCode::OK);
         assert_eq!(ask("GET", "ann").await, StatusCode::TOO_MANY_REQUESTS);
@@ -55,10 +55,7 @@ async fn store_and_extractor_are_chosen_at_runtime() {
         // All services of a layer share their counters.
         let another = app.layer.clone().layer(Inner::default());
         let again = Request::get("/").header("x-user", "ann").body(()).unwrap();
-        assert_eq!(
-            another.oneshot(again).await.unwrap().status(),
-            StatusCode::TOO_MANY_REQUESTS
-        );
+        assert_eq!(answer_to(&another, again).await.status(), 429);
     }
 }
 
@@ -66,10 +63,7 @@ async fn store_and_extractor_are_chosen_at_runtime() {
 fn everything_can_be_shared_and_shown() {
     fn shareable<T: Clone + Send + Sync + std::fmt::Debug + 'static>(_: &T) {}
 
-    let layer = RateLimitLayer::new(
-        MemoryStore::new(),
-        Policy::new().limit(Limit::new("a", Quota::per_hour(1))),
-    );
+    let layer = RateLimitLayer::new(MemoryStore::new(), policy_of(per_hour("a", 1)));
     shareable(&layer);
     shareable(
         &layer.layer(tower::util::service_fn(async |_: Request<()>| {

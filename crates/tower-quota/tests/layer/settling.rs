@@ -2,9 +2,8 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, Settle, by_handler};
 use tower_quota::{
@@ -14,6 +13,7 @@ use tower_quota::{
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{ScriptedStore, StoreControl, slow_store};
+use crate::shared::{answer_of, per_minute, policy_of, secs};
 
 fn hundred() -> Quota {
     Quota::per_hour(100)
@@ -36,10 +36,7 @@ async fn request(
         async { Ok::<_, Infallible>(Response::new(())) }
     });
     let service = RateLimitLayer::new(store.clone(), policy).layer(inner);
-    assert_eq!(
-        service.oneshot(Request::new(())).await.unwrap().status(),
-        StatusCode::OK
-    );
+    assert_eq!(answer_of(&service).await.status(), 200);
 }
 
 #[tokio::test]
@@ -51,7 +48,7 @@ async fn settled_difference_is_refunded_or_charged() {
         (25, 75, vec![("charge", vec![15])]),
     ] {
         let store = ScriptedStore::new();
-        request(&store, Policy::new().limit(tokens()), move |reservation| {
+        request(&store, policy_of(tokens()), move |reservation| {
             assert_eq!(reservation.estimate("tokens"), Some(10));
             assert!(reservation.settle("tokens", actual));
         })
@@ -67,7 +64,7 @@ async fn settled_difference_is_refunded_or_charged() {
 #[tokio::test]
 async fn settled_cost_beyond_quota_becomes_debt() {
     let store = ScriptedStore::new();
-    request(&store, Policy::new().limit(tokens()), |reservation| {
+    request(&store, policy_of(tokens()), |reservation| {
         _ = reservation.settle("tokens", 150)
     })
     .await;
@@ -77,17 +74,14 @@ async fn settled_cost_beyond_quota_becomes_debt() {
         .check(&[Charge::new("tokens", &quota, &Key::EVERYONE)])
         .into_inner();
     // 51 units take 36 seconds each.
-    assert_eq!(
-        decision.retry_after().unwrap(),
-        Duration::from_secs(51 * 36)
-    );
+    assert_eq!(decision.retry_after().unwrap(), secs(51 * 36));
 }
 
 #[tokio::test]
 async fn last_settlement_counts_at_the_end() {
     let store = ScriptedStore::new();
     let seen = store.clone();
-    request(&store, Policy::new().limit(tokens()), move |reservation| {
+    request(&store, policy_of(tokens()), move |reservation| {
         let another = reservation.clone();
         reservation.refund();
         assert!(another.settle("tokens", 70));
@@ -108,9 +102,9 @@ async fn handler_settlement_overrides_the_rule() {
             .cost(10)
             .settle(|_: &http::response::Parts| Settle::Cost(50))
     };
-    request(&store, Policy::new().limit(limit()), |_| {}).await;
-    request(&store, Policy::new().limit(limit()), Reservation::keep).await;
-    request(&store, Policy::new().limit(limit()), Reservation::refund).await;
+    request(&store, policy_of(limit()), |_| {}).await;
+    request(&store, policy_of(limit()), Reservation::keep).await;
+    request(&store, policy_of(limit()), Reservation::refund).await;
     assert_eq!(
         store.settled(),
         [("charge", vec![40]), ("refund", vec![10])]
@@ -121,8 +115,7 @@ async fn handler_settlement_overrides_the_rule() {
 async fn limits_settle_in_one_refund_and_charge() {
     let store = ScriptedStore::new();
     let limit = |name: &'static str| Limit::new(name, hundred()).cost(10).settle(by_handler());
-    let policy = Policy::new()
-        .limit(limit("a"))
+    let policy = policy_of(limit("a"))
         .limit(limit("b"))
         .limit(limit("c"))
         .limit(limit("d"))
@@ -145,10 +138,9 @@ async fn limits_settle_in_one_refund_and_charge() {
 async fn settling_all_sets_each_settling_limit() {
     let store = ScriptedStore::new();
     let day = || Quota::per_day(1_000).fixed_window();
-    let policy = Policy::new()
-        .limit(tokens())
+    let policy = policy_of(tokens())
         .limit(Limit::new("day", day()).cost(20).settle(by_handler()))
-        .limit(Limit::new("minute", Quota::per_minute(10)));
+        .limit(per_minute("minute", 10));
     request(&store, policy, |reservation| reservation.settle_all(3)).await;
     assert_eq!(store.left("tokens", hundred()), 97);
     assert_eq!(store.left("day", day()), 997);
@@ -158,9 +150,7 @@ async fn settling_all_sets_each_settling_limit() {
 #[tokio::test]
 async fn refunding_all_leaves_other_limits_alone() {
     let store = ScriptedStore::new();
-    let policy = Policy::new()
-        .limit(tokens())
-        .limit(Limit::new("minute", Quota::per_minute(10)));
+    let policy = policy_of(tokens()).limit(per_minute("minute", 10));
     request(&store, policy, Reservation::refund).await;
     assert_eq!(
         (
@@ -180,9 +170,9 @@ async fn expired_window_gets_no_refund() {
         Limit::new("window", quota).cost(4).settle(by_handler()),
     );
     let seen = store.clone();
-    request(&store, Policy::new().limit(limit), move |reservation| {
+    request(&store, policy_of(limit), move |reservation| {
         reservation.refund();
-        clock.advance(Duration::from_secs(60));
+        clock.advance(secs(60));
         let Ok(_) = seen
             .memory()
             .check(&[Charge::new("window", &quota, &Key::EVERYONE).cost(5)])
@@ -196,9 +186,7 @@ async fn expired_window_gets_no_refund() {
 #[tokio::test]
 async fn unsettled_limits_leave_no_reservation() {
     let store = ScriptedStore::new();
-    let policy = Policy::new()
-        .limit(Limit::new("plain", hundred()))
-        .limit(tokens().when(|_| false));
+    let policy = policy_of(Limit::new("plain", hundred())).limit(tokens().when(|_| false));
     request(&store, policy, |reservation| {
         assert!(reservation.is_empty() && !reservation.settle("plain", 1));
         reservation.refund();
@@ -225,9 +213,9 @@ async fn inner_reservation_includes_outer_layers() {
     let searches = Limit::new("searches", hundred())
         .cost(2)
         .settle(by_handler());
-    let service = RateLimitLayer::new(inner.clone(), Policy::new().limit(searches)).layer(handler);
-    let service = RateLimitLayer::new(outer.clone(), Policy::new().limit(tokens())).layer(service);
-    service.oneshot(Request::new(())).await.unwrap();
+    let service = RateLimitLayer::new(inner.clone(), policy_of(searches)).layer(handler);
+    let service = RateLimitLayer::new(outer.clone(), policy_of(tokens())).layer(service);
+    answer_of(&service).await;
     assert_eq!(
         (outer.settled(), inner.settled()),
         (vec![("refund", vec![6])], vec![("refund", vec![1])])
@@ -238,10 +226,10 @@ async fn inner_reservation_includes_outer_layers() {
 async fn settled_decision_refunds_nothing_again() {
     let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
     for (limit, refundable) in [(tokens(), false), (Limit::new("plain", hundred()), true)] {
-        let service = RateLimitLayer::new(ScriptedStore::new(), Policy::new().limit(limit))
+        let service = RateLimitLayer::new(ScriptedStore::new(), policy_of(limit))
             .attach_decision()
             .layer(inner);
-        let mut response = service.oneshot(Request::new(())).await.unwrap();
+        let mut response = answer_of(&service).await;
         let refund = response
             .extensions_mut()
             .get_mut::<Decision>()
@@ -254,7 +242,7 @@ async fn settled_decision_refunds_nothing_again() {
 #[tokio::test]
 async fn slow_store_settles_in_a_task() {
     let store = slow_store();
-    request(&store, Policy::new().limit(tokens()), Reservation::refund).await;
+    request(&store, policy_of(tokens()), Reservation::refund).await;
     store.until_settled(&[("refund", &[10])]).await;
 }
 
@@ -262,7 +250,7 @@ async fn slow_store_settles_in_a_task() {
 async fn plain_thread_may_settle_last() {
     let (store, kept) = (slow_store(), Arc::new(Mutex::new(None)));
     let keep = Arc::clone(&kept);
-    request(&store, Policy::new().limit(tokens()), move |reservation| {
+    request(&store, policy_of(tokens()), move |reservation| {
         *keep.lock().unwrap() = Some(reservation.clone());
     })
     .await;
@@ -281,13 +269,9 @@ fn settling_without_runtime_does_not_panic() {
         .enable_time()
         .build()
         .unwrap();
-    runtime.block_on(request(
-        &store,
-        Policy::new().limit(tokens()),
-        move |reservation| {
-            *keep.lock().unwrap() = Some(reservation.clone());
-        },
-    ));
+    runtime.block_on(request(&store, policy_of(tokens()), move |reservation| {
+        *keep.lock().unwrap() = Some(reservation.clone());
+    }));
     drop(runtime);
     kept.lock().unwrap().take().unwrap().refund();
 }
@@ -307,9 +291,7 @@ async fn degraded_request_settles_locally() {
         async { Ok::<_, Infallible>(Response::new(())) }
     });
     let service_of = |choice| {
-        let policy = Policy::new()
-            .limit(tokens().on_store_failure(choice))
-            .instances(2);
+        let policy = policy_of(tokens().on_store_failure(choice)).instances(2);
         RateLimitLayer::new(store.clone(), policy)
             .local_store(local.clone())
             .layer(inner)
@@ -343,10 +325,10 @@ async fn failed_settlement_is_reported() {
         failing.fail(true);
         async { Ok::<_, Infallible>(Response::new(())) }
     });
-    let service = RateLimitLayer::new(store.clone(), Policy::new().limit(tokens()))
+    let service = RateLimitLayer::new(store.clone(), policy_of(tokens()))
         .on_store_error(move |error| sink.lock().unwrap().push(error.to_string()))
         .layer(inner);
-    service.oneshot(Request::new(())).await.unwrap();
+    answer_of(&service).await;
     assert_eq!(*reported.lock().unwrap(), ["secret-host:6379 is on fire"]);
     assert_eq!(store.left("tokens", hundred()), 90);
 }

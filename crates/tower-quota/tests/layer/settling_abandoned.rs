@@ -2,18 +2,18 @@
 
 use std::convert::Infallible;
 use std::future::pending;
-use std::time::Duration;
 
 use http::{Request, Response};
 use tokio::time::timeout;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, Settle, only_failures};
-use tower_quota::{Limit, Policy, Quota, RateLimit, RateLimitLayer};
+use tower_quota::{Limit, Quota, RateLimit, RateLimitLayer};
 
 use crate::fixture::{Call, ScriptedStore, StoreControl, slow_store};
+use crate::shared::{answer_of, millis, per_hour, policy_of, secs};
 
 fn limit() -> Limit {
-    Limit::new("limit", Quota::per_hour(100)).cost(10)
+    per_hour("limit", 100).cost(10)
 }
 
 fn limited<Svc: Clone>(
@@ -21,7 +21,7 @@ fn limited<Svc: Clone>(
     limit: Limit,
     inner: Svc,
 ) -> RateLimit<Svc, ScriptedStore> {
-    RateLimitLayer::new(store.clone(), Policy::new().limit(limit)).layer(inner)
+    RateLimitLayer::new(store.clone(), policy_of(limit)).layer(inner)
 }
 
 /// Returns the settlements of a request that is cancelled, fails, or panics.
@@ -43,7 +43,7 @@ async fn settled(
         pending::<Result<Response<()>, Infallible>>()
     });
     let cancelled = limited(&stores[0], limit(), stuck).oneshot(Request::new(()));
-    assert!(timeout(Duration::from_millis(1), cancelled).await.is_err());
+    assert!(timeout(millis(1), cancelled).await.is_err());
 
     let failing = service_fn(move |request: Request<()>| {
         settle_request(&request);
@@ -134,7 +134,7 @@ async fn handler_settlement_counts_when_abandoned() {
 #[tokio::test]
 async fn cancelled_check_refunds_everything() {
     let inner = || service_fn(|_: Request<()>| pending::<Result<Response<()>, Infallible>>());
-    let waits = || limit().max_wait(Duration::from_secs(1));
+    let waits = || limit().max_wait(secs(1));
     for (limit, store) in [
         (limit().settle(only_failures()), ScriptedStore::new()),
         (limit().settle(only_failures()), slow_store()),
@@ -189,19 +189,8 @@ async fn refused_request_settles_nothing() {
     let store = ScriptedStore::new();
     let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
     let service = limited(&store, limit().cost(60).on_abandoned(Settle::Refund), inner);
-    assert_eq!(
-        service
-            .clone()
-            .oneshot(Request::new(()))
-            .await
-            .unwrap()
-            .status(),
-        200
-    );
-    assert_eq!(
-        service.oneshot(Request::new(())).await.unwrap().status(),
-        429
-    );
+    assert_eq!(answer_of(&service).await.status(), 200);
+    assert_eq!(answer_of(&service).await.status(), 429);
     assert_eq!(
         (store.settled(), store.left("limit", Quota::per_hour(100))),
         (vec![], 40)

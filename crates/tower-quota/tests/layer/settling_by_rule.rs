@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::response::Parts;
@@ -12,9 +11,10 @@ use http_body_util::BodyExt;
 use tokio::sync::Semaphore;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::settle::{self, ResponseEnd, Rule, Settle};
-use tower_quota::{Limit, Policy, Quota, RateLimitLayer};
+use tower_quota::{Limit, Quota, RateLimitLayer};
 
 use crate::fixture::{Call, ScriptedStore, StoreControl};
+use crate::shared::{answer_of, answer_to, per_hour, policy_of, secs};
 
 /// A body of these frames, optionally followed by an error.
 #[derive(Clone, Default)]
@@ -58,16 +58,14 @@ async fn settled(
     read: Read,
 ) -> Vec<Call> {
     let store = ScriptedStore::new();
-    let limit = Limit::new("limit", Quota::per_hour(100))
-        .cost(10)
-        .settle(rule);
+    let limit = per_hour("limit", 100).cost(10).settle(rule);
     let response = Arc::new(Mutex::new(Some(response.body(body).unwrap())));
     let inner = service_fn(move |_: Request<()>| {
         let response = response.lock().unwrap().take().unwrap();
         async { Ok::<_, Infallible>(response) }
     });
-    let service = RateLimitLayer::new(store.clone(), Policy::new().limit(limit)).layer(inner);
-    let mut body = service.oneshot(Request::new(())).await.unwrap().into_body();
+    let service = RateLimitLayer::new(store.clone(), policy_of(limit)).layer(inner);
+    let mut body = answer_of(&service).await.into_body();
     match read {
         Read::All => drop(body.collect().await),
         Read::Frames(frames) => {
@@ -350,22 +348,16 @@ async fn rule_sees_if_body_was_complete() {
 #[tokio::test]
 async fn body_is_complete_without_final_poll() {
     let store = ScriptedStore::new();
-    let limit = || {
-        Limit::new("limit", Quota::per_hour(100))
-            .cost(10)
-            .settle(IsComplete)
-    };
+    let limit = || per_hour("limit", 100).cost(10).settle(IsComplete);
     for request in [Request::get("/"), Request::head("/")] {
         let inner = service_fn(|request: Request<()>| async move {
             let text = if request.uri() == "/" { "text" } else { "" };
             Ok::<_, Infallible>(Response::new(http_body_util::Full::<Bytes>::from(text)))
         });
         let is_head = request.method_ref() == Some(&http::Method::HEAD);
-        let service = RateLimitLayer::new(store.clone(), Policy::new().limit(limit())).layer(inner);
-        let mut body = service
-            .oneshot(request.body(()).unwrap())
+        let service = RateLimitLayer::new(store.clone(), policy_of(limit())).layer(inner);
+        let mut body = answer_to(&service, request.body(()).unwrap())
             .await
-            .unwrap()
             .into_body();
         if !is_head {
             assert!(!body.is_end_stream());
@@ -378,7 +370,7 @@ async fn body_is_complete_without_final_poll() {
 
 #[tokio::test]
 async fn concurrent_guesses_never_exceed_login_quota() {
-    let quota = Quota::new(5, Duration::from_secs(900)).sliding_log();
+    let quota = Quota::new(5, secs(900)).sliding_log();
     let limit = Limit::new("login", quota).settle(settle::only_failures());
     let store = ScriptedStore::new();
     let gate = Arc::new(Semaphore::new(0));
@@ -396,7 +388,7 @@ async fn concurrent_guesses_never_exceed_login_quota() {
             Ok::<_, Infallible>(Response::builder().status(status).body(()).unwrap())
         }
     });
-    let service = RateLimitLayer::new(store.clone(), Policy::new().limit(limit)).layer(inner);
+    let service = RateLimitLayer::new(store.clone(), policy_of(limit)).layer(inner);
     let ask = |path: &'static str| {
         let request = Request::get(path).body(()).unwrap();
         let answer = tokio::spawn(service.clone().oneshot(request));

@@ -13,12 +13,13 @@ use tonic::server::NamedService;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Code, Status};
-use tower::{Service, ServiceExt};
+use tower::Service;
 use tower_quota::settle::{only_failures, only_successes};
-use tower_quota::{Limit, Policy, Quota, RateLimitLayer};
+use tower_quota::{Limit, Quota, RateLimitLayer};
 
 use crate::fixture::{ScriptedStore, StoreControl};
 use crate::settling_by_rule::Frames;
+use crate::shared::{answer_to, per_hour, policy_of};
 
 /// A service that answers with an empty message; the status is `OK` only for the method `Say`.
 #[derive(Clone)]
@@ -62,7 +63,7 @@ impl Service<Request<Body>> for Talk {
 async fn served(store: &ScriptedStore, limit: Limit) -> (Channel, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(limit));
+    let layer = RateLimitLayer::new(store.clone(), policy_of(limit));
     tokio::spawn(
         Server::builder()
             .layer(layer)
@@ -86,7 +87,7 @@ async fn call((channel, address): &(Channel, SocketAddr), method: &str) -> Code 
         .header("content-type", "application/grpc")
         .body(Body::empty())
         .unwrap();
-    let response = channel.clone().oneshot(request).await.unwrap();
+    let response = answer_to(channel, request).await;
     let body = response.into_body().collect().await.unwrap();
     Status::from_header_map(body.trailers().unwrap())
         .unwrap()
@@ -95,7 +96,7 @@ async fn call((channel, address): &(Channel, SocketAddr), method: &str) -> Code 
 
 #[tokio::test]
 async fn grpc_trailers_are_the_cost() {
-    let limit = || Limit::new("calls", Quota::per_hour(100)).cost(10);
+    let limit = || per_hour("calls", 100).cost(10);
     let (failures, successes) = (ScriptedStore::new(), ScriptedStore::new());
     let guarded = served(&failures, limit().settle(only_failures())).await;
     let counted = served(&successes, limit().settle(only_successes())).await;

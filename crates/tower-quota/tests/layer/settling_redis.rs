@@ -4,22 +4,20 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
-use std::time::Duration;
 
 use http::{Request, Response};
 use tokio::time::timeout;
-use tower::{Layer, Service, ServiceExt, service_fn};
+use tower::{Layer, Service, service_fn};
 use tower_quota::settle::{Reservation, by_handler};
-use tower_quota::{Key, Limit, Policy, Quota, RateLimitLayer, RedisStore, Store, store::Charge};
+use tower_quota::{Key, Limit, Quota, RateLimitLayer, RedisStore, Store, store::Charge};
 use tower_quota_dev::RedisServer;
 
 use crate::fixture::Inner;
+use crate::shared::{answer_of, policy_of, secs};
 
 async fn store(redis: &RedisServer, prefix: &str) -> RedisStore {
     // A healthy server on a busy machine must not count as unavailable.
-    let options = RedisStore::options()
-        .prefix(prefix)
-        .deadline(Duration::from_secs(2));
+    let options = RedisStore::options().prefix(prefix).deadline(secs(2));
     options.connect(&redis.url()).await.unwrap()
 }
 
@@ -33,10 +31,7 @@ async fn until_left(store: &RedisStore, limit: &'static str, quota: Quota, expec
             .statuses()[0]
             .remaining()
     };
-    let reached = timeout(Duration::from_secs(5), async {
-        while left().await != expected {}
-    })
-    .await;
+    let reached = timeout(secs(5), async { while left().await != expected {} }).await;
     assert!(
         reached.is_ok(),
         "{} left instead of {expected}",
@@ -54,7 +49,7 @@ async fn requests_are_settled() {
         (day.sliding_log(), "log"),
         (day.fixed_window().from_first_request(), "window"),
         (
-            Quota::new(100, Duration::from_secs(366 * 86_400)).sliding_window(),
+            Quota::new(100, secs(366 * 86_400)).sliding_window(),
             "sliding",
         ),
     ] {
@@ -69,13 +64,9 @@ async fn requests_are_settled() {
                 );
                 async { Ok::<_, Infallible>(Response::new(())) }
             });
-            let policy =
-                Policy::new().limit(Limit::new(limit, quota).cost(10).settle(by_handler()));
+            let policy = policy_of(Limit::new(limit, quota).cost(10).settle(by_handler()));
             let service = RateLimitLayer::new(store.clone(), policy).layer(inner);
-            assert_eq!(
-                service.oneshot(Request::new(())).await.unwrap().status(),
-                200
-            );
+            assert_eq!(answer_of(&service).await.status(), 200);
             until_left(&store, limit, quota, left).await;
         }
     }
@@ -86,11 +77,10 @@ async fn cancelled_waiting_request_refunds_its_turn() {
     let redis = RedisServer::start();
     let store = store(&redis, "turns").await;
     let quota = Quota::per_hour(1).leaky_bucket().queue(10);
-    let policy =
-        Policy::new().limit(Limit::new("queue", quota).max_wait(Duration::from_secs(86_400)));
+    let policy = policy_of(Limit::new("queue", quota).max_wait(secs(86_400)));
     let layer = RateLimitLayer::new(store.clone(), policy);
     let (handle, mut service) = (layer.handle(), layer.layer(Inner::default()));
-    service.clone().oneshot(Request::new(())).await.unwrap();
+    answer_of(&service).await;
     {
         let mut waiting = pin!(service.call(Request::new(())));
         // When the request is in the queue, the store has answered.

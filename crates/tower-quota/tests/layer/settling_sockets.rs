@@ -14,21 +14,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tower_quota::settle::{Reservation, Settle, body_bytes, by_handler};
-use tower_quota::{Limit, Policy, Quota, RateLimitLayer};
+use tower_quota::{Limit, RateLimitLayer};
 
 use crate::axum_apps::{ask, served};
 use crate::fixture::{ScriptedStore, StoreControl};
+use crate::shared::{per_hour, policy_of, secs};
 
 fn limit() -> Limit {
-    Limit::new("limit", Quota::per_hour(1_000_000_000)).cost(10)
+    per_hour("limit", 1_000_000_000).cost(10)
 }
 
 async fn app(store: &ScriptedStore, limit: Limit, router: Router) -> SocketAddr {
-    served(router.layer(RateLimitLayer::new(
-        store.clone(),
-        Policy::new().limit(limit),
-    )))
-    .await
+    served(router.layer(RateLimitLayer::new(store.clone(), policy_of(limit)))).await
 }
 
 /// Returns a connection on which a request has been sent.
@@ -151,9 +148,7 @@ async fn disconnected_client_pays_for_bytes_sent() {
             tokio::task::yield_now().await
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(5), done)
-        .await
-        .unwrap();
+    tokio::time::timeout(secs(5), done).await.unwrap();
     let settled = store.settled();
     assert!(
         matches!(&settled[..], [("charge", costs)] if costs[0] >= 3),

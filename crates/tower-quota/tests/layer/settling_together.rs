@@ -1,9 +1,8 @@
 //! Settling together with the other settings of a limit.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, by_handler, only_failures};
 use tower_quota::{
@@ -13,6 +12,7 @@ use tower_quota::{
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{ScriptedStore, StoreControl};
+use crate::shared::{answer_of, answer_to, per_hour, policy_of, secs};
 
 /// Returns a handler that sets this cost for the limit `tokens`.
 fn handler_settling(
@@ -41,10 +41,7 @@ fn left(store: &MemoryStore, quota: Quota) -> u64 {
 async fn settled(policy: Policy, cost: u64) -> ScriptedStore {
     let store = ScriptedStore::new();
     let service = RateLimitLayer::new(store.clone(), policy).layer(handler_settling(cost));
-    assert_eq!(
-        service.oneshot(Request::new(())).await.unwrap().status(),
-        StatusCode::OK
-    );
+    assert_eq!(answer_of(&service).await.status(), 200);
     store
 }
 
@@ -62,7 +59,7 @@ async fn partial_grant_settles_units_taken() {
         (60, 0, vec![]),
         (61, 0, vec![("charge", vec![1])]),
     ] {
-        let store = settled(Policy::new().limit(rows()), cost).await;
+        let store = settled(policy_of(rows()), cost).await;
         assert_eq!(
             (store.left("tokens", quota), store.settled()),
             (left, calls),
@@ -74,15 +71,11 @@ async fn partial_grant_settles_units_taken() {
 #[tokio::test]
 async fn run_time_quota_gets_its_refund() {
     let tier = Quota::per_hour(500);
-    let limit = Limit::new("tokens", Quota::per_hour(100))
+    let limit = per_hour("tokens", 100)
         .cost(100)
         .quota_with(move |_| Some(tier));
     for (cost, left) in [(30, 470), (0, 500), (450, 50)] {
-        let store = settled(
-            Policy::new().limit(limit.clone().settle(by_handler())),
-            cost,
-        )
-        .await;
+        let store = settled(policy_of(limit.clone().settle(by_handler())), cost).await;
         assert_eq!(store.left("tokens", tier), left);
     }
 }
@@ -90,16 +83,10 @@ async fn run_time_quota_gets_its_refund() {
 #[tokio::test]
 async fn nested_limits_of_one_name_settle() {
     let (outer, inner) = (ScriptedStore::new(), ScriptedStore::new());
-    let tokens = |estimate| {
-        Policy::new().limit(
-            Limit::new("tokens", Quota::per_hour(100))
-                .cost(estimate)
-                .settle(by_handler()),
-        )
-    };
+    let tokens = |estimate| policy_of(per_hour("tokens", 100).cost(estimate).settle(by_handler()));
     let service = RateLimitLayer::new(inner.clone(), tokens(10)).layer(handler_settling(4));
     let service = RateLimitLayer::new(outer.clone(), tokens(3)).layer(service);
-    service.oneshot(Request::new(())).await.unwrap();
+    answer_of(&service).await;
     assert_eq!(
         (inner.settled(), outer.settled()),
         (vec![("refund", vec![6])], vec![("charge", vec![1])])
@@ -113,7 +100,7 @@ async fn recovered_store_ignores_local_charges() {
         ScriptedStore::with_clock(clock.clone()),
         MemoryStore::with_clock(10, clock),
     );
-    let policy = Policy::new().limit(
+    let policy = policy_of(
         Limit::new("tokens", quota)
             .cost(10)
             .settle(by_handler())
@@ -146,22 +133,20 @@ async fn recovered_store_ignores_local_charges() {
 #[tokio::test(start_paused = true)]
 async fn turn_taken_settles_only_its_limit() {
     let queue = Limit::new("queue", Quota::per_second(2).leaky_bucket().queue(9));
-    let tokens = Limit::new("tokens", Quota::per_hour(100))
-        .cost(10)
-        .settle(by_handler());
+    let tokens = per_hour("tokens", 100).cost(10).settle(by_handler());
     let store = ScriptedStore::new();
-    let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(queue).limit(tokens));
+    let layer = RateLimitLayer::new(store.clone(), policy_of(queue).limit(tokens));
     let service = layer.layer(handler_settling(4));
     for calls in 1..=3 {
-        service.clone().oneshot(Request::new(())).await.unwrap();
+        answer_of(&service).await;
         assert_eq!(store.settled(), vec![("refund", vec![6]); calls]);
     }
 }
 
 #[tokio::test]
 async fn refunds_remove_no_strikes() {
-    let penalty = Penalty::after(1).step(Duration::from_secs(7_200));
-    let login = Limit::new("login", Quota::per_hour(1))
+    let penalty = Penalty::after(1).step(secs(7_200));
+    let login = per_hour("login", 1)
         .settle(only_failures())
         .penalty(penalty);
     let store = ScriptedStore::new();
@@ -173,16 +158,10 @@ async fn refunds_remove_no_strikes() {
         };
         Ok::<_, Infallible>(Response::builder().status(status).body(()).unwrap())
     });
-    let service = RateLimitLayer::new(store.clone(), Policy::new().limit(login)).layer(handler);
+    let service = RateLimitLayer::new(store.clone(), policy_of(login)).layer(handler);
     let status = async |path: &str| {
         let request = Request::get(path).body(()).unwrap();
-        service
-            .clone()
-            .oneshot(request)
-            .await
-            .unwrap()
-            .status()
-            .as_u16()
+        answer_to(&service, request).await.status().as_u16()
     };
     // Successful logins are never counted. For failed ones, the second refusal blocks.
     for (path, expected) in [
@@ -194,9 +173,9 @@ async fn refunds_remove_no_strikes() {
     ] {
         assert_eq!(status(path).await, expected, "{path}");
     }
-    store.clock().advance(Duration::from_secs(3_601));
+    store.clock().advance(secs(3_601));
     assert_eq!(status("/").await, 429, "blocked for two hours");
-    store.clock().advance(Duration::from_secs(4 * 3_600));
+    store.clock().advance(secs(4 * 3_600));
     assert_eq!(status("/").await, 200);
 }
 
@@ -212,17 +191,14 @@ async fn absurd_costs_are_debts() {
         day.sliding_log(),
     ] {
         let store = settled(
-            Policy::new().limit(Limit::new("tokens", quota).settle(by_handler())),
+            policy_of(Limit::new("tokens", quota).settle(by_handler())),
             u64::MAX,
         )
         .await;
         assert_eq!(store.left("tokens", quota), 0);
-        let service = RateLimitLayer::new(
-            store.clone(),
-            Policy::new().limit(Limit::new("tokens", quota)),
-        )
-        .layer(handler_settling(1));
-        let refused = service.oneshot(Request::new(())).await.unwrap();
-        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS, "{quota:?}");
+        let service = RateLimitLayer::new(store.clone(), policy_of(Limit::new("tokens", quota)))
+            .layer(handler_settling(1));
+        let refused = answer_of(&service).await;
+        assert_eq!(refused.status(), 429, "{quota:?}");
     }
 }

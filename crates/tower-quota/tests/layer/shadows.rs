@@ -1,9 +1,7 @@
 //! Shadow limits: clients always get the same responses as without them.
 
-use std::time::Duration;
-
 use http::{Request, Version};
-use tower::{Layer, ServiceExt};
+use tower::Layer;
 use tower_quota::HeaderStyle::{self, Draft7, Draft11, XRateLimit};
 use tower_quota::settle::{Reservation, by_handler, only_failures};
 use tower_quota::{
@@ -13,26 +11,28 @@ use tower_quota::{
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Inner, Limited, ScriptedStore, StoreControl, WITH_X, field, text, tokio_now};
+use crate::shared::{
+    answer_of, answer_to, assert_field, assert_no_field, per_hour, per_minute, policy_of, secs,
+};
 
 /// Returns shadow limits that would refuse nearly every request, for every kind of reason.
 fn shadows() -> [Limit; 7] {
-    let rare = Quota::new(1, Duration::from_secs(300 * 86_400));
+    let rare = Quota::new(1, secs(300 * 86_400));
     [
-        Limit::new("strict", Quota::per_minute(1)),
-        Limit::new("queue", Quota::per_minute(1).leaky_bucket().queue(3))
-            .wait_jitter(Duration::from_secs(60)),
-        Limit::new("dear", Quota::per_minute(1))
+        per_minute("strict", 1),
+        Limit::new("queue", Quota::per_minute(1).leaky_bucket().queue(3)).wait_jitter(secs(60)),
+        per_minute("dear", 1)
             .cost_with(|_| u64::MAX)
             .settle(only_failures()),
-        Limit::new("keyed", Quota::per_minute(1))
+        per_minute("keyed", 1)
             .by(key::header("x-api-key"))
             .when_missing(MissingKey::Refuse),
-        Limit::new("grim", Quota::per_minute(1))
+        per_minute("grim", 1)
             .penalty(Penalty::after(1))
             .count_refusals(),
-        Limit::new("refusing", Quota::per_minute(1)).on_store_failure(OnStoreFailure::Refuse),
+        per_minute("refusing", 1).on_store_failure(OnStoreFailure::Refuse),
         // A quota that cannot be divided among the instances.
-        Limit::new("chosen", Quota::per_minute(1))
+        per_minute("chosen", 1)
             .quota_with(move |_| Some(rare))
             .at_most(),
     ]
@@ -65,11 +65,7 @@ async fn answers(policy: Policy, style: &HeaderStyle, fails: bool) -> Vec<String
                 .header("content-type", "application/grpc"),
         };
         let begun = tokio_now();
-        let response = service
-            .clone()
-            .oneshot(request.body(()).unwrap())
-            .await
-            .unwrap();
+        let response = answer_to(&service, request.body(()).unwrap()).await;
         let head = format!(
             "{} {:?} {:?}",
             response.status(),
@@ -142,38 +138,29 @@ async fn lone_shadow_behaves_like_no_limit() {
 
 #[tokio::test]
 async fn shadow_alone_marks_response_uncounted() {
-    let policy = Policy::new()
-        .limit(Limit::new("real", Quota::per_minute(5)))
-        .limit(
-            Limit::new("dry", Quota::per_minute(5))
-                .shadow()
-                .on_store_failure(OnStoreFailure::Local),
-        );
+    let policy = policy_of(per_minute("real", 5)).limit(
+        per_minute("dry", 5)
+            .shadow()
+            .on_store_failure(OnStoreFailure::Local),
+    );
     let clock = ManualClock::default();
     let store = ScriptedStore::with_clock(clock.clone());
     store.fail(true);
     let service = RateLimitLayer::new(store, policy)
         .headers(WITH_X)
         .layer(Inner::default());
-    let response = service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(
-        field(&response, "x-ratelimit-remaining").as_deref(),
-        Some("-1")
-    );
-    assert_eq!(
-        field(&response, "x-ratelimit-policy").as_deref(),
-        Some("degraded")
-    );
+    let response = answer_of(&service).await;
+    assert_field(&response, "x-ratelimit-remaining", "-1");
+    assert_field(&response, "x-ratelimit-policy", "degraded");
 }
 
 #[tokio::test]
 async fn shadow_header_names_refusing_shadows() {
-    let policy = Policy::new()
-        .limit(Limit::new("one", Quota::per_minute(1)))
-        .limit(Limit::new("dry", Quota::per_minute(1)).shadow())
-        .limit(Limit::new("wet", Quota::per_minute(9)).shadow());
+    let policy = policy_of(per_minute("one", 1))
+        .limit(per_minute("dry", 1).shadow())
+        .limit(per_minute("wet", 9).shadow());
     let limited = Limited::with(policy, RateLimitLayer::shadow_header);
-    assert_eq!(field(&limited.get().await, "x-ratelimit-shadow"), None);
+    assert_no_field(&limited.get().await, "x-ratelimit-shadow");
     let refused = limited.get().await;
     assert_eq!(
         (
@@ -187,13 +174,8 @@ async fn shadow_header_names_refusing_shadows() {
 #[tokio::test]
 async fn refusing_shadow_is_not_settled() {
     let store = ScriptedStore::new();
-    let dry = Limit::new("dry", Quota::per_hour(10))
-        .cost(8)
-        .settle(by_handler())
-        .shadow();
-    let policy = Policy::new()
-        .limit(Limit::new("real", Quota::per_hour(100)))
-        .limit(dry);
+    let dry = per_hour("dry", 10).cost(8).settle(by_handler()).shadow();
+    let policy = policy_of(per_hour("real", 100)).limit(dry);
     let handler = tower::service_fn(|request: Request<()>| {
         let reservation = request.extensions().get().cloned().unwrap_or_default();
         let part = Reservation::settle(&reservation, "dry", 9);
@@ -201,7 +183,7 @@ async fn refusing_shadow_is_not_settled() {
     });
     let service = RateLimitLayer::new(store.clone(), policy).layer(handler);
     for (call, calls) in [(true, 1), (false, 1)] {
-        let response = service.clone().oneshot(Request::new(())).await.unwrap();
+        let response = answer_of(&service).await;
         assert_eq!(
             (response.status().as_u16(), store.settled().len()),
             (200, calls),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use http::{Method, Request, StatusCode, Version};
+use http::{Method, Request, Version};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -17,12 +17,13 @@ use tower_quota_testkit::ManualClock;
 
 use crate::axum_apps::{ask, layer, served};
 use crate::fixture::{Inner, Limited, field, retry_after, tokio_now};
+use crate::shared::{answer_to, assert_field, millis, per_hour, per_minute, policy_of, secs};
 
 const THREE: Quota = Quota::per_hour(3).fixed_window();
-const STEP: Duration = Duration::from_millis(500);
+const STEP: Duration = millis(500);
 
 fn tarpit() -> Limit {
-    let most = Duration::from_millis(1_200);
+    let most = millis(1_200);
     Limit::new("tarpit", THREE).over(Over::Delay { step: STEP, most })
 }
 
@@ -42,7 +43,7 @@ async fn flagged_request_goes_ahead() {
 
 #[tokio::test]
 async fn nested_layers_flag_together() {
-    let flag = |name| Limit::new(name, Quota::per_hour(1)).over(Over::Flag);
+    let flag = |name| per_hour(name, 1).over(Over::Flag);
     let handler = |flagged: Flagged| async move {
         let limits: Vec<String> = flagged.limits().map(|limit| limit.to_string()).collect();
         limits.join(",")
@@ -56,21 +57,21 @@ async fn nested_layers_flag_together() {
 
 #[tokio::test(start_paused = true)]
 async fn delay_grows_with_units_over_quota() {
-    let limited = Limited::new(Policy::new().limit(tarpit()));
+    let limited = Limited::new(policy_of(tarpit()));
     for expected in [0, 0, 0, 500, 1_000, 1_200, 1_200] {
         let began = tokio_now();
         let answer = limited.get().await;
-        assert_eq!(answer.status(), StatusCode::OK);
+        assert_eq!(answer.status(), 200);
         let waited = tokio_now() - began;
-        let expected = Duration::from_millis(expected);
+        let expected = millis(expected);
         assert!(
             waited >= expected && waited <= expected + STEP / 100,
             "{waited:?}"
         );
     }
-    limited.clock.advance(Duration::from_secs(3_600));
+    limited.clock.advance(secs(3_600));
     let began = tokio_now();
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    assert_eq!(limited.get().await.status(), 200);
     assert_eq!(tokio_now(), began);
 }
 
@@ -81,38 +82,38 @@ async fn debt_of_delay_ends_with_longest_delay() {
         Quota::per_minute(6).gcra(),
         Quota::per_minute(6).leaky_bucket(),
     ] {
-        let most = Duration::from_millis(1_200);
+        let most = millis(1_200);
         let tarpit = Limit::new("tarpit", quota).over(Over::Delay { step: STEP, most });
-        let limited = Limited::new(Policy::new().limit(tarpit));
+        let limited = Limited::new(policy_of(tarpit));
         for _ in 0..30 {
-            assert_eq!(limited.get().await.status(), StatusCode::OK);
+            assert_eq!(limited.get().await.status(), 200);
         }
         // Three units make the longest delay, and the next request takes the fourth.
-        limited.clock.advance(Duration::from_secs(40));
+        limited.clock.advance(secs(40));
         let began = tokio_now();
-        assert_eq!(limited.get().await.status(), StatusCode::OK);
+        assert_eq!(limited.get().await.status(), 200);
         assert_eq!(tokio_now(), began, "{quota:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn refused_requests_do_not_exceed_longest_delay() {
-    let most = Duration::from_millis(1_200);
-    let tarpit = Limit::new("tarpit", Quota::per_minute(6)).over(Over::Delay { step: STEP, most });
+    let most = millis(1_200);
+    let tarpit = per_minute("tarpit", 6).over(Over::Delay { step: STEP, most });
     let day = Limit::new("day", Quota::per_day(2)).when(|head| head.method() == Method::POST);
-    let limited = Limited::new(Policy::new().limit(tarpit).limit(day));
+    let limited = Limited::new(policy_of(tarpit).limit(day));
     for _ in 0..30 {
         limited.send(Request::post("/")).await;
     }
-    limited.clock.advance(Duration::from_secs(40));
+    limited.clock.advance(secs(40));
     let began = tokio_now();
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    assert_eq!(limited.get().await.status(), 200);
     assert_eq!(tokio_now(), began);
 }
 
 #[tokio::test(start_paused = true)]
 async fn delay_without_place_refuses_and_charges_nothing() {
-    let limited = Limited::with(Policy::new().limit(tarpit()), |layer| layer.max_waiting(1));
+    let limited = Limited::with(policy_of(tarpit()), |layer| layer.max_waiting(1));
     for _ in 0..3 {
         limited.get().await;
     }
@@ -120,29 +121,29 @@ async fn delay_without_place_refuses_and_charges_nothing() {
     assert!(timeout(STEP / 10, &mut waiting).await.is_err());
     for _ in 0..3 {
         let refused = limited.get().await;
-        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
-        assert_eq!(field(&refused, "retry-after").as_deref(), Some("1"));
+        assert_eq!(refused.status(), 429);
+        assert_field(&refused, "retry-after", "1");
         // The second unit over the quota each time, because refused requests get theirs back.
         assert_eq!(retry_after(&refused), STEP * 2);
     }
-    assert_eq!(waiting.await.status(), StatusCode::OK);
+    assert_eq!(waiting.await.status(), 200);
     assert_eq!(limited.inner.calls(), 4);
 }
 
 #[tokio::test(start_paused = true)]
 async fn full_queue_bounds_no_debt() {
     let quota = Quota::per_hour(3).leaky_bucket().queue(3);
-    let most = Duration::from_millis(1_200);
+    let most = millis(1_200);
     let tarpit = Limit::new("tarpit", quota).over(Over::Delay { step: STEP, most });
-    let policy = Policy::new().limit(tarpit.by(key::header("k")));
+    let policy = policy_of(tarpit.by(key::header("k")));
     let limited = Limited::with(policy, |layer| layer.max_waiting(1));
     let ask = |client| limited.send(Request::get("/").header("k", client));
     for client in ["ann", "bob"].repeat(3) {
-        assert_eq!(ask(client).await.status(), StatusCode::OK);
+        assert_eq!(ask(client).await.status(), 200);
     }
     let mut waiting = std::pin::pin!(ask("bob"));
     assert!(timeout(STEP / 10, &mut waiting).await.is_err());
-    assert_eq!(ask("ann").await.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(ask("ann").await.status(), 429);
 }
 
 #[test]
@@ -154,7 +155,7 @@ fn delay_over_holds_is_an_error() {
 }
 
 fn by_key(units: u64) -> Limit {
-    Limit::new("minute", Quota::per_minute(units)).by(key::header("k"))
+    per_minute("minute", units).by(key::header("k"))
 }
 
 #[tokio::test]
@@ -184,7 +185,7 @@ async fn connection_closes_after_refusals() {
 async fn admission_ends_row_of_refusals() {
     let clock = ManualClock::default();
     let store = MemoryStore::with_clock(100, clock.clone());
-    let layer = RateLimitLayer::new(store, Policy::new().limit(by_key(1))).close_after(2);
+    let layer = RateLimitLayer::new(store, policy_of(by_key(1))).close_after(2);
     let service = layer.layer(Inner::default());
     let closes = async |client: &str, version: Version| {
         let request = Request::get("/").version(version).header("k", client);
@@ -200,7 +201,7 @@ async fn admission_ends_row_of_refusals() {
     for _ in 0..2 {
         assert_eq!(closes("ann", Version::HTTP_11).await, (200, false, None));
         assert_eq!(closes("ann", Version::HTTP_11).await, (429, false, None));
-        clock.advance(Duration::from_secs(60));
+        clock.advance(secs(60));
     }
     assert_eq!(closes("bob", Version::HTTP_2).await, (200, false, None));
     assert_eq!(closes("bob", Version::HTTP_2).await, (429, false, None));
@@ -217,13 +218,13 @@ async fn old_refusals_do_not_close() {
     let service = layer.layer(Inner::default());
     let closes = async || {
         let request = Request::get("/").header("k", "ann").body(()).unwrap();
-        let answer = service.clone().oneshot(request).await.unwrap();
+        let answer = answer_to(&service, request).await;
         answer.extensions().get::<CloseConnection>().is_some()
     };
     for _ in 0..4 {
         assert!(!closes().await);
     }
-    clock.advance(Duration::from_secs(300));
+    clock.advance(secs(300));
     assert!(!closes().await);
     assert!(closes().await);
 }

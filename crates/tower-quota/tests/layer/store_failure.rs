@@ -8,20 +8,21 @@ use std::sync::{Arc, Mutex};
 use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    BoxStore, Check, Decision, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimit,
-    RateLimitLayer, Reason, Store, key,
+    BoxStore, Check, Decision, MissingKey, OnStoreFailure, Policy, RateLimit, RateLimitLayer,
+    Reason, Store, key,
     store::{Charge, Operation, Overloaded, Undecidable},
 };
 use tower_quota_testkit::ScriptedError;
 
 use crate::fixture::{
-    Inner, LastRequest, ScriptedStore, StoreControl, WITH_X, failing_store, field, text,
+    Inner, LastRequest, ScriptedStore, StoreControl, WITH_X, failing_store, text,
+};
+use crate::shared::{
+    answer_of, answer_to, assert_field, assert_no_field, per_minute, policy_of, serve,
 };
 
 fn policy(choice: OnStoreFailure) -> Policy {
-    Policy::new()
-        .limit(Limit::new("minute", Quota::per_minute(1)))
-        .on_store_failure(choice)
+    policy_of(per_minute("minute", 1)).on_store_failure(choice)
 }
 
 fn service(choice: OnStoreFailure) -> RateLimit<Inner, ScriptedStore> {
@@ -36,16 +37,10 @@ async fn fail_open_marks_response_uncounted() {
     for _ in 0..3 {
         let service = service(OnStoreFailure::Allow);
         let inner = service.get_ref().clone();
-        let response = service.oneshot(Request::new(())).await.unwrap();
-        assert_eq!(response.status(), StatusCode::OK);
-        assert_eq!(
-            field(&response, "x-ratelimit-policy").as_deref(),
-            Some("degraded")
-        );
-        assert_eq!(
-            field(&response, "x-ratelimit-remaining").as_deref(),
-            Some("-1")
-        );
+        let response = answer_of(&service).await;
+        assert_eq!(response.status(), 200);
+        assert_field(&response, "x-ratelimit-policy", "degraded");
+        assert_field(&response, "x-ratelimit-remaining", "-1");
         assert_eq!(response.headers().len(), 2);
         assert_eq!(inner.last_seen(), None);
     }
@@ -55,18 +50,12 @@ async fn fail_open_marks_response_uncounted() {
 async fn fail_closed_503_hides_store_error() {
     let service = service(OnStoreFailure::Refuse);
     let inner = service.get_ref().clone();
-    let response = service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
-    assert_eq!(
-        field(&response, "x-ratelimit-policy").as_deref(),
-        Some("degraded")
-    );
-    assert_eq!(field(&response, "ratelimit"), None);
-    assert_eq!(
-        field(&response, "cache-control").as_deref(),
-        Some("no-store")
-    );
+    let response = answer_of(&service).await;
+    assert_eq!(response.status(), 503);
+    assert_field(&response, "retry-after", "1");
+    assert_field(&response, "x-ratelimit-policy", "degraded");
+    assert_no_field(&response, "ratelimit");
+    assert_field(&response, "cache-control", "no-store");
     let body = text(response).await;
     assert!(!body.contains("secret-host"), "{body}");
     let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
@@ -97,7 +86,7 @@ async fn custom_refusal_sees_store_error() {
         .oneshot(Request::new(()))
         .await
         .unwrap();
-    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+    assert_field(&response, "retry-after", "1");
     assert_eq!(text(response).await, "secret-host:6379 is on fire");
 }
 
@@ -138,7 +127,7 @@ async fn every_store_failure_is_reported_once() {
             });
         let service = layer.layer(Inner::default());
         for (failures, status) in (1..).zip(statuses) {
-            let response = service.clone().oneshot(Request::new(())).await.unwrap();
+            let response = answer_of(&service).await;
             assert_eq!(response.status(), status, "{choice:?}");
             assert_eq!(reported.count(), failures, "{choice:?}");
         }
@@ -151,7 +140,7 @@ async fn working_or_unused_store_reports_nothing() {
     let reported = ReportedErrors::default();
     let store = ScriptedStore::new();
     let policy = policy(OnStoreFailure::Allow).limit(
-        Limit::new("keyed", Quota::per_minute(1))
+        per_minute("keyed", 1)
             .by(key::header("k"))
             .when(|head| head.uri().path() == "/keyed")
             .when_missing(MissingKey::Refuse),
@@ -159,11 +148,8 @@ async fn working_or_unused_store_reports_nothing() {
     let layer = RateLimitLayer::new(store.clone(), policy).on_store_error(reported.listener());
     let service = layer.layer(Inner::default());
     let get = async |path| {
-        service
-            .clone()
-            .oneshot(Request::get(path).body(()).unwrap())
+        answer_to(&service, Request::get(path).body(()).unwrap())
             .await
-            .unwrap()
             .status()
             .as_u16()
     };
@@ -209,14 +195,14 @@ impl<E: Error + Copy + Send + Sync + 'static> Store for FailingFor<E> {
 async fn statuses_under_overload(policy: Policy) -> [StatusCode; 2] {
     let layer = RateLimitLayer::new(BoxStore::new(FailingFor(Overloaded)), policy);
     let service = layer.layer(Inner::default());
-    let first = service.clone().oneshot(Request::new(())).await.unwrap();
-    let second = service.oneshot(Request::new(())).await.unwrap();
+    let first = answer_of(&service).await;
+    let second = answer_of(&service).await;
     [first.status(), second.status()]
 }
 
 #[tokio::test]
 async fn overloaded_store_counts_locally_by_default() {
-    let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(1)));
+    let policy = policy_of(per_minute("minute", 1));
     assert_eq!(
         statuses_under_overload(policy).await,
         [StatusCode::OK, StatusCode::TOO_MANY_REQUESTS]
@@ -230,8 +216,8 @@ async fn overloaded_store_obeys_explicit_choice() {
         (OnStoreFailure::Refuse, StatusCode::SERVICE_UNAVAILABLE),
     ] {
         assert_eq!(statuses_under_overload(policy(choice)).await, [status; 2]);
-        let limit = Limit::new("minute", Quota::per_minute(1)).on_store_failure(choice);
-        let by_limit = Policy::new().limit(limit);
+        let limit = per_minute("minute", 1).on_store_failure(choice);
+        let by_limit = policy_of(limit);
         assert_eq!(statuses_under_overload(by_limit).await, [status; 2]);
     }
 }
@@ -244,12 +230,11 @@ async fn undecidable_request_is_a_server_error() {
         OnStoreFailure::Local,
     ] {
         let store = BoxStore::new(FailingFor(Undecidable));
-        let layer = RateLimitLayer::new(store, policy(choice));
-        let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+        let (service, handle) = serve(RateLimitLayer::new(store, policy(choice)));
         let inner = service.get_ref().clone();
-        let response = service.oneshot(Request::new(())).await.unwrap();
-        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
-        assert_eq!(field(&response, "retry-after"), None);
+        let response = answer_of(&service).await;
+        assert_eq!(response.status(), 500);
+        assert_no_field(&response, "retry-after");
         assert_eq!(inner.calls(), 0);
         assert_eq!(handle.mistakes().count(Check::Undecidable), 1);
     }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use tokio::time::{advance, timeout};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, by_handler};
-use tower_quota::{HandleError, Key, Limit, Policy, Quota, RateLimitLayer, store::StoreTimeout};
+use tower_quota::{HandleError, Key, RateLimitLayer, store::StoreTimeout};
 use tower_quota_testkit::ScriptedAnswer;
 
 use crate::fixture::ScriptedStore;
+use crate::shared::{per_hour, policy_of};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -20,8 +21,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn layer(store: &ScriptedStore) -> (RateLimitLayer<ScriptedStore>, Arc<AtomicUsize>) {
     let timeouts = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&timeouts);
-    let policy =
-        Policy::new().limit(Limit::new("tokens", Quota::per_hour(100)).settle(by_handler()));
+    let policy = policy_of(per_hour("tokens", 100).settle(by_handler()));
     let layer = RateLimitLayer::new(store.clone(), policy)
         .store_timeout(SECOND)
         .on_store_error(move |error| {
@@ -45,7 +45,7 @@ async fn refunded_request(layer: &RateLimitLayer<ScriptedStore>) {
             .await
             .unwrap()
             .status(),
-        StatusCode::OK
+        200
     );
 }
 

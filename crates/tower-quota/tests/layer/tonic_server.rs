@@ -12,9 +12,10 @@ use tonic::server::NamedService;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Code, Status};
-use tower::{Service, ServiceExt};
-use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, Store, key};
-use tower_quota_testkit::ManualClock;
+use tower::Service;
+use tower_quota::{MissingKey, RateLimitLayer, Store, key};
+
+use crate::shared::{answer_to, per_minute, policy_of, stopped_store};
 
 /// A service that answers every call with an empty success.
 #[derive(Clone)]
@@ -69,11 +70,8 @@ impl Client {
             .header("content-type", "application/grpc")
             .body(Body::empty())
             .unwrap();
-        self.channel
-            .clone()
-            .oneshot(request)
+        answer_to(&self.channel, request)
             .await
-            .unwrap()
             .into_parts()
             .0
             .headers
@@ -83,11 +81,11 @@ impl Client {
 #[tokio::test]
 async fn tonic_client_gets_refusal_as_status() {
     // If the peer's address is unknown, the call is an invalid argument.
-    let limit = Limit::new("once", Quota::per_minute(1))
+    let limit = per_minute("once", 1)
         .by(key::client_ip())
         .when_missing(MissingKey::Refuse);
-    let store = MemoryStore::with_clock(10, ManualClock::default());
-    let client = Client::of(RateLimitLayer::new(store, Policy::new().limit(limit))).await;
+    let store = stopped_store();
+    let client = Client::of(RateLimitLayer::new(store, policy_of(limit))).await;
 
     let admitted = client.call().await;
     assert_eq!(Status::from_header_map(&admitted).unwrap().code(), Code::Ok);

@@ -1,18 +1,16 @@
 //! The clients with the most requests.
 
-use http::StatusCode;
-use tower::{Layer, ServiceExt};
-use tower_quota::{Limit, Policy, Quota, RateLimitLayer, TopWindow, key};
+use tower_quota::{RateLimitLayer, TopWindow, key};
 
-use crate::fixture::{Inner, slow_store};
-use crate::handle::{layer, per_api_key, request_of};
+use crate::fixture::slow_store;
+use crate::handle::{per_api_key, request_of};
+use crate::shared::{answer_to, per_minute, policy_of, serve, stopped_layer};
 
 #[tokio::test]
 async fn most_refused_clients_are_listed_first() {
-    let layer = layer(per_api_key(1));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let (service, handle) = serve(stopped_layer(per_api_key(1)));
     for client in ["ann", "bob", "ann", "ann", "cid", "bob"] {
-        service.clone().oneshot(request_of(client)).await.unwrap();
+        answer_to(&service, request_of(client)).await;
     }
     let listed: Vec<(String, u64)> = handle
         .top_refused(TopWindow::Minute)
@@ -30,12 +28,12 @@ async fn most_refused_clients_are_listed_first() {
 #[tokio::test]
 async fn busy_clients_are_sampled_if_asked() {
     for (layer, is_counted) in [
-        (layer(per_api_key(9)), false),
-        (layer(per_api_key(9)).count_busy_clients(), true),
+        (stopped_layer(per_api_key(9)), false),
+        (stopped_layer(per_api_key(9)).count_busy_clients(), true),
     ] {
-        let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+        let (service, handle) = serve(layer);
         for _ in 0..10_000 {
-            service.clone().oneshot(request_of("ann")).await.unwrap();
+            answer_to(&service, request_of("ann")).await;
         }
         let top = handle.top_busy(TopWindow::Minute);
         assert_eq!(top.len(), usize::from(is_counted));
@@ -50,15 +48,10 @@ async fn busy_clients_are_sampled_if_asked() {
 
 #[tokio::test]
 async fn long_key_is_not_remembered() {
-    let layer = layer(per_api_key(1));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let (service, handle) = serve(stopped_layer(per_api_key(1)));
     for bytes in [1_024, 1_025] {
         for _ in 0..2 {
-            service
-                .clone()
-                .oneshot(request_of(&"k".repeat(bytes)))
-                .await
-                .unwrap();
+            answer_to(&service, request_of(&"k".repeat(bytes))).await;
         }
         assert_eq!(
             handle.top_refused(TopWindow::Minute).len(),
@@ -70,10 +63,9 @@ async fn long_key_is_not_remembered() {
 
 #[tokio::test]
 async fn slow_store_refusals_are_listed_too() {
-    let layer = RateLimitLayer::new(slow_store(), per_api_key(1));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let (service, handle) = serve(RateLimitLayer::new(slow_store(), per_api_key(1)));
     for _ in 0..2 {
-        service.clone().oneshot(request_of("ann")).await.unwrap();
+        answer_to(&service, request_of("ann")).await;
     }
     assert_eq!(handle.top_refused(TopWindow::Hour).len(), 1);
 }
@@ -81,16 +73,12 @@ async fn slow_store_refusals_are_listed_too() {
 #[tokio::test]
 async fn refused_client_is_named_by_text() {
     let by = key::header("x-api-key").or(key::client_ip());
-    let layer = layer(Policy::new().limit(Limit::new("key", Quota::per_minute(1)).by(by)));
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let (service, handle) = serve(stopped_layer(policy_of(per_minute("key", 1).by(by))));
     for _ in 0..2 {
-        service.clone().oneshot(request_of("ann")).await.unwrap();
+        answer_to(&service, request_of("ann")).await;
     }
     let text = handle.top_refused(TopWindow::Minute)[0].text().unwrap();
     assert_eq!(text, "ann");
     handle.reset("key", &text).await.unwrap();
-    assert_eq!(
-        service.oneshot(request_of("ann")).await.unwrap().status(),
-        StatusCode::OK
-    );
+    assert_eq!(answer_to(&service, request_of("ann")).await.status(), 200);
 }

@@ -14,6 +14,7 @@ use tower_quota_testkit::ManualClock;
 
 use crate::axum_apps::{ask, served};
 use crate::fixture::WITH_X;
+use crate::shared::{per_hour, per_minute, policy_of, secs};
 
 /// The maximum time of a request, far above the deadline of a store call.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -28,9 +29,7 @@ struct Setting {
 impl Setting {
     async fn new(redis: &RedisServer, policy: Policy, prefix: &str) -> Self {
         // A healthy server on a busy machine must not count as unavailable.
-        let options = RedisStore::options()
-            .prefix(prefix)
-            .deadline(Duration::from_secs(1));
+        let options = RedisStore::options().prefix(prefix).deadline(secs(1));
         let store = options.connect(&redis.url()).await.unwrap();
         let clock = ManualClock::default();
         let local = MemoryStore::with_clock(100, clock.clone());
@@ -45,13 +44,8 @@ impl Setting {
     }
 
     async fn choosing(redis: &RedisServer, choice: OnStoreFailure) -> Self {
-        let limit = Limit::new("minute", Quota::per_minute(12)).on_store_failure(choice);
-        Self::new(
-            redis,
-            Policy::new().limit(limit).instances(6),
-            &format!("{choice:?}"),
-        )
-        .await
+        let limit = per_minute("minute", 12).on_store_failure(choice);
+        Self::new(redis, policy_of(limit).instances(6), &format!("{choice:?}")).await
     }
 }
 
@@ -149,7 +143,7 @@ async fn http_clients_get_each_limits_choice() {
                 .contains("\r\nratelimit: \"minute\";r=")
         );
     }
-    setting.clock.advance(Duration::from_secs(3_600));
+    setting.clock.advance(secs(3_600));
     head(local, "/").await;
     assert!(setting.local.is_empty());
 }
@@ -157,15 +151,14 @@ async fn http_clients_get_each_limits_choice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_of_one_policy_choose_for_themselves() {
     let mut redis = RedisServer::start();
-    let policy = Policy::new()
-        .limit(
-            Limit::new("login", Quota::per_hour(5))
-                .when(|head| head.uri().path() == "/login")
-                .on_store_failure(OnStoreFailure::Refuse),
-        )
-        .limit(Limit::new("minute", Quota::per_minute(12)).on_store_failure(OnStoreFailure::Local))
-        .limit(Limit::new("everyone", Quota::per_hour(1)))
-        .instances(6);
+    let policy = policy_of(
+        per_hour("login", 5)
+            .when(|head| head.uri().path() == "/login")
+            .on_store_failure(OnStoreFailure::Refuse),
+    )
+    .limit(per_minute("minute", 12).on_store_failure(OnStoreFailure::Local))
+    .limit(per_hour("everyone", 1))
+    .instances(6);
     let setting = Setting::new(&redis, policy, "mixed").await;
     let app = app(setting.layer).await;
     redis.kill();
@@ -260,7 +253,7 @@ async fn grpc_clients_get_each_limits_choice() {
         let recovered = async { while call(client).await.1.contains_key("x-ratelimit-policy") {} };
         timeout(REQUEST_TIMEOUT, recovered).await.unwrap();
     }
-    setting.clock.advance(Duration::from_secs(3_600));
+    setting.clock.advance(secs(3_600));
     assert_eq!(call(&local).await.0, Code::Ok);
     assert!(setting.local.is_empty());
 }
@@ -273,15 +266,10 @@ async fn outage_releases_no_client_over_quota() {
         OnStoreFailure::Refuse,
         OnStoreFailure::Local,
     ] {
-        let limit = Limit::new("minute", Quota::per_minute(2))
+        let limit = per_minute("minute", 2)
             .by(key::path_segment(0))
             .on_store_failure(choice);
-        let setting = Setting::new(
-            &redis,
-            Policy::new().limit(limit),
-            &format!("known-{choice:?}"),
-        )
-        .await;
+        let setting = Setting::new(&redis, policy_of(limit), &format!("known-{choice:?}")).await;
         let app = app(setting.layer).await;
         for status in ["200", "200", "429"] {
             assert!(
@@ -316,8 +304,7 @@ async fn outage_releases_no_client_over_quota() {
 #[tokio::test(flavor = "multi_thread")]
 async fn outage_keeps_refusals_beside_holds() {
     let mut redis = RedisServer::start();
-    let policy = Policy::new()
-        .limit(Limit::new("hour", Quota::per_hour(2)).by(key::path_segment(0)))
+    let policy = policy_of(per_hour("hour", 2).by(key::path_segment(0)))
         .limit(Limit::new("streams", Quota::concurrent(5)).by(key::path_segment(0)));
     let setting = Setting::new(&redis, policy, "holds").await;
     let app = app(setting.layer).await;
@@ -336,10 +323,10 @@ async fn outage_keeps_refusals_beside_holds() {
 #[tokio::test(flavor = "multi_thread")]
 async fn local_share_continues_from_refusal() {
     let mut redis = RedisServer::start();
-    let limit = Limit::new("hour", Quota::per_hour(100))
+    let limit = per_hour("hour", 100)
         .on_store_failure(OnStoreFailure::Local)
         .by(key::path_segment(0));
-    let setting = Setting::new(&redis, Policy::new().limit(limit), "share").await;
+    let setting = Setting::new(&redis, policy_of(limit), "share").await;
     let app = app(setting.layer).await;
     for _ in 0..100 {
         assert!(head(app, "/ann").await.starts_with("HTTP/1.1 200 "));

@@ -6,17 +6,19 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use tokio::time::timeout;
 use tower::{Layer, Service, ServiceExt};
-use tower_quota::{
-    Decision, Limit, MemoryStore, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer,
-};
+use tower_quota::{Limit, MemoryStore, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer};
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{
     Inner, LastRequest, Limited, ScriptedStore, StoreControl, field, retry_after, tokio_now,
 };
+use crate::shared::{
+    answer_of, assert_field, decision_of, millis, per_hour, per_second, policy_of, secs,
+    stopped_store,
+};
 
 /// The precision of tokio's timer.
-const TICK: Duration = Duration::from_millis(2);
+const TICK: Duration = millis(2);
 
 fn queue(places: u64) -> Limit {
     Limit::new("queue", Quota::per_second(2).leaky_bucket().queue(places))
@@ -24,23 +26,19 @@ fn queue(places: u64) -> Limit {
 
 #[tokio::test(start_paused = true)]
 async fn leaky_bucket_spaces_requests_evenly() {
-    let limited = Limited::new(Policy::new().limit(queue(3)));
+    let limited = Limited::new(policy_of(queue(3)));
     let mut first = pin!(limited.get());
     assert_eq!(
         timeout(TICK, &mut first)
             .await
             .expect("the first request does not wait")
             .status(),
-        StatusCode::OK
+        200
     );
 
     let mut second = pin!(limited.get());
     let mut third = pin!(limited.get());
-    assert!(
-        timeout(Duration::from_millis(500) - TICK, &mut second)
-            .await
-            .is_err()
-    );
+    assert!(timeout(millis(500) - TICK, &mut second).await.is_err());
     assert_eq!(
         limited.inner.calls(),
         1,
@@ -49,58 +47,44 @@ async fn leaky_bucket_spaces_requests_evenly() {
     let response = timeout(TICK * 2, &mut second)
         .await
         .expect("its turn has come");
-    assert_eq!(response.status(), StatusCode::OK);
-    assert_eq!(
-        field(&response, "ratelimit").as_deref(),
-        Some(r#""queue";r=1;t=1"#)
-    );
-    assert_eq!(
-        limited.inner.last_seen().unwrap().wait(),
-        Duration::from_millis(500)
-    );
+    assert_eq!(response.status(), 200);
+    assert_field(&response, "ratelimit", r#""queue";r=1;t=1"#);
+    assert_eq!(limited.inner.last_seen().unwrap().wait(), millis(500));
 
     // The store's clock stands still, so the turn of the third request is one second from now.
-    assert!(
-        timeout(Duration::from_secs(1) - TICK, &mut third)
-            .await
-            .is_err()
-    );
+    assert!(timeout(secs(1) - TICK, &mut third).await.is_err());
     assert_eq!(
         timeout(TICK * 2, &mut third)
             .await
             .expect("its turn has come")
             .status(),
-        StatusCode::OK
+        200
     );
 
     // Three places are taken.
     let full = limited.get().await;
-    assert_eq!(full.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(field(&full, "retry-after").as_deref(), Some("1"));
+    assert_eq!(full.status(), 429);
+    assert_field(&full, "retry-after", "1");
     assert_eq!(limited.inner.calls(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn request_waits_no_longer_than_max_wait() {
-    let limited =
-        Limited::new(Policy::new().limit(queue(100).max_wait(Duration::from_millis(600))));
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    let limited = Limited::new(policy_of(queue(100).max_wait(millis(600))));
+    assert_eq!(limited.get().await.status(), 200);
+    assert_eq!(limited.get().await.status(), 200);
     let third = limited.get().await;
-    assert_eq!(third.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(
-        field(&third, "ratelimit").as_deref(),
-        Some(r#""queue";r=98;t=1"#)
-    );
+    assert_eq!(third.status(), 429);
+    assert_field(&third, "ratelimit", r#""queue";r=98;t=1"#);
 }
 
 #[tokio::test(start_paused = true)]
 async fn longest_wait_sets_the_queue() {
     let quota = Quota::per_second(5).leaky_bucket();
-    let (by_limit, longest) = (Limit::new("calls", quota), Duration::from_secs(60));
-    let by_request = Limit::new("calls", Quota::per_second(1)).quota_with(move |_| Some(quota));
+    let (by_limit, longest) = (Limit::new("calls", quota), secs(60));
+    let by_request = per_second("calls", 1).quota_with(move |_| Some(quota));
     for limit in [by_limit.max_wait(longest), by_request.max_wait(longest)] {
-        let limited = Limited::new(Policy::new().limit(limit));
+        let limited = Limited::new(policy_of(limit));
         let calls =
             (0..302).map(|_| tokio::spawn(limited.service.clone().oneshot(Request::new(()))));
         let mut admitted = 0;
@@ -114,7 +98,7 @@ async fn longest_wait_sets_the_queue() {
 
 #[tokio::test(start_paused = true)]
 async fn default_max_wait_is_half_a_minute() {
-    let limited = Limited::new(Policy::new().limit(queue(1_000)));
+    let limited = Limited::new(policy_of(queue(1_000)));
     let requests: Vec<_> = (0..100)
         .map(|_| tokio::spawn(limited.service.clone().oneshot(Request::new(()))))
         .collect();
@@ -128,49 +112,34 @@ async fn default_max_wait_is_half_a_minute() {
 
 #[tokio::test(start_paused = true)]
 async fn token_bucket_waits_with_max_wait() {
-    let bucket =
-        Limit::new("bucket", Quota::per_second(1).burst(1)).max_wait(Duration::from_secs(1));
-    let limited = Limited::new(Policy::new().limit(bucket));
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    let bucket = Limit::new("bucket", Quota::per_second(1).burst(1)).max_wait(secs(1));
+    let limited = Limited::new(policy_of(bucket));
+    assert_eq!(limited.get().await.status(), 200);
     let mut second = pin!(limited.get());
-    assert!(
-        timeout(Duration::from_secs(1) - TICK, &mut second)
-            .await
-            .is_err()
-    );
-    assert_eq!(
-        timeout(TICK * 2, &mut second).await.unwrap().status(),
-        StatusCode::OK
-    );
-    assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(timeout(secs(1) - TICK, &mut second).await.is_err());
+    assert_eq!(timeout(TICK * 2, &mut second).await.unwrap().status(), 200);
+    assert_eq!(limited.get().await.status(), 429);
 }
 
 #[tokio::test(start_paused = true)]
 async fn dropped_waiting_request_never_reaches_service() {
-    let limited = Limited::new(Policy::new().limit(queue(10)));
+    let limited = Limited::new(policy_of(queue(10)));
     limited.get().await;
     {
         let mut waiting = pin!(limited.get());
-        assert!(
-            timeout(Duration::from_millis(100), &mut waiting)
-                .await
-                .is_err()
-        );
+        assert!(timeout(millis(100), &mut waiting).await.is_err());
     }
-    tokio::time::advance(Duration::from_secs(60)).await;
+    tokio::time::advance(secs(60)).await;
     assert_eq!(limited.inner.calls(), 1);
 
     // Its turn is refunded, and the next request takes it.
     limited.get().await;
-    assert_eq!(
-        limited.inner.last_seen().unwrap().wait(),
-        Duration::from_millis(500)
-    );
+    assert_eq!(limited.inner.last_seen().unwrap().wait(), millis(500));
 }
 
 #[tokio::test(start_paused = true)]
 async fn dropped_turn_before_another_stays_empty() {
-    let limited = Limited::new(Policy::new().limit(queue(10)));
+    let limited = Limited::new(policy_of(queue(10)));
     limited.get().await;
     let mut last = {
         let mut dropped = pin!(limited.get());
@@ -182,26 +151,21 @@ async fn dropped_turn_before_another_stays_empty() {
     limited.get().await;
     // The store's clock stands still: the turns are half a second apart.
     let wait = limited.inner.last_seen().unwrap().wait();
-    assert_eq!(wait, Duration::from_millis(1_500));
+    assert_eq!(wait, millis(1_500));
     assert!(timeout(TICK, &mut last).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
 async fn cancelled_turn_refunds_all_charges() {
     let minute = Quota::per_minute(10);
-    let policy = Policy::new()
-        .limit(queue(10))
-        .limit(Limit::new("minute", minute).cost(3));
+    let policy = policy_of(queue(10)).limit(Limit::new("minute", minute).cost(3));
     let store = ScriptedStore::new();
     let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
-    service.clone().oneshot(Request::new(())).await.unwrap();
+    answer_of(&service).await;
     assert!(
-        timeout(
-            Duration::from_millis(100),
-            service.oneshot(Request::new(()))
-        )
-        .await
-        .is_err()
+        timeout(millis(100), service.oneshot(Request::new(())))
+            .await
+            .is_err()
     );
     assert_eq!(store.settled(), [("refund", vec![1, 3])]);
     assert_eq!(store.left("minute", minute), 7);
@@ -210,10 +174,9 @@ async fn cancelled_turn_refunds_all_charges() {
 #[tokio::test(start_paused = true)]
 async fn turn_taken_is_not_refunded() {
     let store = ScriptedStore::new();
-    let service =
-        RateLimitLayer::new(store.clone(), Policy::new().limit(queue(10))).layer(Inner::default());
+    let service = RateLimitLayer::new(store.clone(), policy_of(queue(10))).layer(Inner::default());
     for _ in 0..3 {
-        service.clone().oneshot(Request::new(())).await.unwrap();
+        answer_of(&service).await;
     }
     assert!(store.settled().is_empty());
 }
@@ -221,9 +184,7 @@ async fn turn_taken_is_not_refunded() {
 #[tokio::test(start_paused = true)]
 async fn local_turn_is_refunded_locally() {
     let limited = |store: &ScriptedStore, local: &MemoryStore| {
-        let policy = Policy::new()
-            .limit(queue(10))
-            .on_store_failure(OnStoreFailure::Local);
+        let policy = policy_of(queue(10)).on_store_failure(OnStoreFailure::Local);
         RateLimitLayer::new(store.clone(), policy)
             .attach_decision()
             .local_store(local.clone())
@@ -236,28 +197,20 @@ async fn local_turn_is_refunded_locally() {
     );
     store.fail(true);
     let service = limited(&store, &local);
-    service.clone().oneshot(Request::new(())).await.unwrap();
+    answer_of(&service).await;
     assert!(
-        timeout(
-            Duration::from_millis(100),
-            service.clone().oneshot(Request::new(()))
-        )
-        .await
-        .is_err()
+        timeout(millis(100), service.clone().oneshot(Request::new(())))
+            .await
+            .is_err()
     );
     let inner = service.get_ref().clone();
-    service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(
-        inner.last_seen().unwrap().wait(),
-        Duration::from_millis(500)
-    );
+    answer_of(&service).await;
+    assert_eq!(inner.last_seen().unwrap().wait(), millis(500));
 }
 
 #[tokio::test(start_paused = true)]
 async fn request_beyond_max_waiting_is_refused_uncharged() {
-    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| {
-        layer.max_waiting(2)
-    });
+    let limited = Limited::with(policy_of(queue(100)), |layer| layer.max_waiting(2));
     limited.get().await;
     let mut second = pin!(limited.get());
     let mut third = pin!(limited.get());
@@ -265,15 +218,15 @@ async fn request_beyond_max_waiting_is_refused_uncharged() {
     assert!(timeout(TICK, &mut third).await.is_err());
     for _ in 0..3 {
         let refused = limited.get().await;
-        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(refused.status(), 429);
         // Its turn would come in one and a half seconds, the same each time.
-        assert_eq!(field(&refused, "retry-after").as_deref(), Some("2"));
-        let decision = refused.extensions().get::<Decision>().unwrap();
-        assert_eq!(decision.retry_after(), Some(Duration::from_millis(1_500)));
+        assert_field(&refused, "retry-after", "2");
+        let decision = decision_of(&refused);
+        assert_eq!(decision.retry_after(), Some(millis(1_500)));
         assert_eq!(decision.tightest().unwrap().name.as_str(), "queue");
     }
     // The next request takes a place that becomes free.
-    assert_eq!(second.await.status(), StatusCode::OK);
+    assert_eq!(second.await.status(), 200);
     assert!(timeout(TICK, limited.get()).await.is_err());
     assert_eq!(limited.inner.calls(), 2);
     drop(third.await);
@@ -282,24 +235,24 @@ async fn request_beyond_max_waiting_is_refused_uncharged() {
 
 #[tokio::test(start_paused = true)]
 async fn full_queue_gives_no_strikes() {
-    let policy = Policy::new().limit(queue(100).penalty(Penalty::after(1)));
+    let policy = policy_of(queue(100).penalty(Penalty::after(1)));
     let limited = Limited::with(policy, |layer| layer.max_waiting(1));
     limited.get().await;
     let mut waiting = pin!(limited.get());
     assert!(timeout(TICK, &mut waiting).await.is_err());
     for _ in 0..4 {
         let refused = limited.get().await;
-        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(refused.status(), 429);
         // The time until its turn, and not of a block.
-        assert_eq!(retry_after(&refused), Duration::from_secs(1));
+        assert_eq!(retry_after(&refused), secs(1));
     }
-    assert_eq!(waiting.await.status(), StatusCode::OK);
+    assert_eq!(waiting.await.status(), 200);
 }
 
 #[tokio::test(start_paused = true)]
 async fn full_queue_counts_no_refusals() {
-    let counted = Limit::new("counted", Quota::per_hour(5)).count_refusals();
-    let limited = Limited::with(Policy::new().limit(queue(100)).limit(counted), |layer| {
+    let counted = per_hour("counted", 5).count_refusals();
+    let limited = Limited::with(policy_of(queue(100)).limit(counted), |layer| {
         layer.max_waiting(1)
     });
     limited.get().await;
@@ -307,30 +260,26 @@ async fn full_queue_counts_no_refusals() {
     assert!(timeout(TICK, &mut waiting).await.is_err());
     for _ in 0..4 {
         let refused = limited.get().await;
-        let decision = refused.extensions().get::<Decision>().unwrap();
+        let decision = decision_of(&refused);
         assert_eq!(decision.statuses()[1].remaining(), 2, "as if it had waited");
     }
-    assert_eq!(waiting.await.status(), StatusCode::OK);
+    assert_eq!(waiting.await.status(), 200);
 }
 
 #[tokio::test(start_paused = true)]
 async fn cancelled_request_frees_its_waiting_place() {
-    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| {
-        layer.max_waiting(1)
-    });
+    let limited = Limited::with(policy_of(queue(100)), |layer| layer.max_waiting(1));
     limited.get().await;
     for _ in 0..3 {
         assert!(timeout(TICK, limited.get()).await.is_err());
     }
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    assert_eq!(limited.get().await.status(), 200);
 }
 
 #[tokio::test(start_paused = true)]
 async fn zero_max_waiting_refuses_instead() {
-    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| {
-        layer.max_waiting(0)
-    });
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    let limited = Limited::with(policy_of(queue(100)), |layer| layer.max_waiting(0));
+    assert_eq!(limited.get().await.status(), 200);
     let refused = limited.get().await;
     assert_eq!(
         (refused.status(), field(&refused, "retry-after").as_deref()),
@@ -341,17 +290,17 @@ async fn zero_max_waiting_refuses_instead() {
 #[tokio::test(start_paused = true)]
 async fn jitter_only_adds_to_waits() {
     let jitter = Duration::from_secs(10);
-    let limited = Limited::new(Policy::new().limit(queue(1_000).wait_jitter(jitter)));
+    let limited = Limited::new(policy_of(queue(1_000).wait_jitter(jitter)));
     limited.get().await;
     let mut late = 0;
     for turn in 1..=40 {
         let mut waiting = pin!(limited.get());
-        let due = Duration::from_millis(500) * turn;
+        let due = millis(500) * turn;
         assert!(
             timeout(due - TICK, &mut waiting).await.is_err(),
             "turn {turn} came early"
         );
-        late += u32::from(timeout(Duration::from_secs(1), &mut waiting).await.is_err());
+        late += u32::from(timeout(secs(1), &mut waiting).await.is_err());
         if late > 0 {
             // The decision has the exact wait, without jitter.
             assert_eq!(
@@ -370,11 +319,11 @@ async fn jitter_only_adds_to_waits() {
 
 #[test]
 fn only_waiting_needs_a_runtime() {
-    let policy = Policy::new().limit(Limit::new(
+    let policy = policy_of(Limit::new(
         "queue",
         Quota::per_second(10).leaky_bucket().queue(9),
     ));
-    let store = MemoryStore::with_clock(10, ManualClock::default());
+    let store = stopped_store();
     let mut service = RateLimitLayer::new(store, policy).layer(Inner::default());
     let calls = [
         service.call(Request::new(())),
@@ -388,16 +337,16 @@ fn only_waiting_needs_a_runtime() {
     runtime.block_on(async {
         let begin = tokio_now();
         for call in calls {
-            assert_eq!(call.await.unwrap().status(), StatusCode::OK);
+            assert_eq!(call.await.unwrap().status(), 200);
         }
-        let wait = Duration::from_millis(100);
+        let wait = millis(100);
         assert!((wait..wait + TICK).contains(&begin.elapsed()));
     });
 }
 
 /// Returns a policy with a queue for each client, and requests by these clients.
 fn queues_of_clients() -> Policy {
-    Policy::new().limit(queue(1_000).by(tower_quota::key::header("k")))
+    policy_of(queue(1_000).by(tower_quota::key::header("k")))
 }
 
 #[tokio::test(start_paused = true)]
@@ -422,15 +371,15 @@ async fn places_are_shared_among_keys() {
         // These clients take each place that they can get.
         waiting.extend((0..30).map(|request| ask(request % 10)));
         settle().await;
-        clock.advance(Duration::from_millis(500));
-        tokio::time::advance(Duration::from_millis(500)).await;
+        clock.advance(millis(500));
+        tokio::time::advance(millis(500)).await;
         settle().await;
     }
     waiting.extend((0..30).map(|request| ask(request % 10)));
     settle().await;
     // Both requests of a new client get a turn.
-    assert_eq!(ask(100).await.unwrap().unwrap().status(), StatusCode::OK);
-    assert_eq!(ask(100).await.unwrap().unwrap().status(), StatusCode::OK);
+    assert_eq!(ask(100).await.unwrap().unwrap().status(), 200);
+    assert_eq!(ask(100).await.unwrap().unwrap().status(), 200);
 }
 
 #[tokio::test(start_paused = true)]
@@ -449,13 +398,13 @@ async fn places_do_not_bound_empty_turns() {
     ask().await;
     // The store's clock stands still.
     let wait = limited.inner.last_seen().unwrap().wait();
-    assert_eq!(wait, Duration::from_millis(500) * 22);
+    assert_eq!(wait, millis(500) * 22);
 }
 
 #[tokio::test(start_paused = true)]
 async fn hanging_up_makes_no_burst() {
-    let interval = Duration::from_millis(500);
-    let limited = Limited::new(Policy::new().limit(queue(20)));
+    let interval = millis(500);
+    let limited = Limited::new(policy_of(queue(20)));
     let mut starts = Vec::new();
     let mut requests = Vec::new();
     for round in 0..400_u32 {

@@ -2,11 +2,11 @@
 
 use http::header::{HeaderMap, HeaderName};
 use tower_quota::{
-    HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer,
+    HeaderStyle, MemoryStore, Policy, RateLimitLayer,
     response::{HeaderReport, WriteHeaders},
 };
 
-use crate::shared::{Limited, field};
+use crate::shared::{Limited, assert_field, field, per_hour, per_minute, policy_of};
 
 static FIELDS: [HeaderName; 1] = [HeaderName::from_static("x-quota")];
 
@@ -34,10 +34,9 @@ impl WriteHeaders for Fractions {
 
 #[tokio::test]
 async fn custom_style_sees_limits_and_statuses() {
-    let policy = Policy::new()
-        .limit(Limit::new("two", Quota::per_minute(2)))
-        .limit(Limit::new("shadow", Quota::per_minute(1)).shadow())
-        .limit(Limit::new("hour", Quota::per_hour(9)));
+    let policy = policy_of(per_minute("two", 2))
+        .limit(per_minute("shadow", 1).shadow())
+        .limit(per_hour("hour", 9));
     let limited = Limited::with(policy, |layer| {
         layer.headers([HeaderStyle::Draft11, HeaderStyle::custom(Fractions)])
     });
@@ -48,7 +47,7 @@ async fn custom_style_sees_limits_and_statuses() {
     ] {
         let response = limited.get().await;
         assert_eq!(response.status(), status);
-        assert_eq!(field(&response, "x-quota").as_deref(), Some(fractions));
+        assert_field(&response, "x-quota", fractions);
         assert!(field(&response, "ratelimit").is_some());
     }
 }

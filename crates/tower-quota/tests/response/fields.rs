@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-use http::{Method, Request, StatusCode};
-use tower::{Layer, ServiceExt};
+use http::{Method, Request};
+use tower::Layer;
 use tower_quota::{
     Limit, LimitStatus, MissingKey, Name, Outcome, Penalty, Policy, Quota, RateLimitLayer, key,
     store::Left,
 };
 use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 
-use crate::shared::{Answer, Inner, Limited, WITH_X, field, retry_after};
+use crate::shared::{
+    Answer, Inner, Limited, WITH_X, answer_of, assert_field, decision_of, field, per_hour,
+    per_minute, per_second, policy_of, retry_after, secs,
+};
 
 /// The fields of the styles in these tests.
 const FIELDS: [&str; 6] = [
@@ -41,21 +44,23 @@ fn some(fields: [Option<&str>; 6]) -> [Option<String>; 6] {
 
 /// Returns the response for a limit named `one` with this status from the store.
 async fn status_response(status: LimitStatus) -> Answer {
-    let policy = Policy::new().limit(Limit::new("one", Quota::per_hour(1)));
+    let policy = policy_of(per_hour("one", 1));
     let store = ScriptedStore::new();
     store.push(ScriptedAnswer::statuses([status]));
     let service = RateLimitLayer::new(store, policy)
         .headers(WITH_X)
         .layer(Inner::default());
-    service.oneshot(Request::new(())).await.unwrap()
+    answer_of(&service).await
 }
 
 #[tokio::test]
 async fn admitted_request_sees_what_is_left() {
-    let limited =
-        limited(Policy::new().limit(Limit::new("burst", Quota::per_second(10).burst(20))));
+    let limited = limited(policy_of(Limit::new(
+        "burst",
+        Quota::per_second(10).burst(20),
+    )));
     let response = limited.get().await;
-    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.status(), 200);
     assert_eq!(
         rate_limit_fields(&response),
         some([
@@ -71,9 +76,7 @@ async fn admitted_request_sees_what_is_left() {
 
 #[tokio::test]
 async fn x_fields_report_the_tightest_limit() {
-    let policy = Policy::new()
-        .limit(Limit::new("hour", Quota::per_hour(1_000)))
-        .limit(Limit::new("minute", Quota::per_minute(2)));
+    let policy = policy_of(per_hour("hour", 1_000)).limit(per_minute("minute", 2));
     let response = limited(policy).get().await;
     assert_eq!(
         rate_limit_fields(&response),
@@ -90,16 +93,15 @@ async fn x_fields_report_the_tightest_limit() {
 
 #[tokio::test]
 async fn refusal_lists_refusing_limits_and_retry_succeeds() {
-    let policy = Policy::new()
-        .limit(Limit::new("second", Quota::per_second(3)))
-        .limit(Limit::new("ten", Quota::new(3, Duration::from_secs(10))))
-        .limit(Limit::new("hour", Quota::per_hour(1_000)));
+    let policy = policy_of(per_second("second", 3))
+        .limit(Limit::new("ten", Quota::new(3, secs(10))))
+        .limit(per_hour("hour", 1_000));
     let limited = limited(policy);
     for _ in 0..3 {
-        assert_eq!(limited.get().await.status(), StatusCode::OK);
+        assert_eq!(limited.get().await.status(), 200);
     }
     let refused = limited.get().await;
-    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.status(), 429);
     assert_eq!(
         rate_limit_fields(&refused),
         some([
@@ -113,21 +115,20 @@ async fn refusal_lists_refusing_limits_and_retry_succeeds() {
     );
 
     limited.clock.advance(retry_after(&refused));
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    assert_eq!(limited.get().await.status(), 200);
     assert_eq!(limited.inner.calls(), 4);
 }
 
 #[tokio::test]
 async fn retry_after_below_a_second_is_one() {
-    let limited =
-        limited(Policy::new().limit(Limit::new("fast", Quota::per_second(1_000).burst(1))));
+    let limited = limited(policy_of(Limit::new(
+        "fast",
+        Quota::per_second(1_000).burst(1),
+    )));
     limited.get().await;
     let refused = limited.get().await;
-    assert_eq!(field(&refused, "retry-after").as_deref(), Some("1"));
-    assert_eq!(
-        field(&refused, "ratelimit-policy").as_deref(),
-        Some(r#""fast";q=1;w=1"#)
-    );
+    assert_field(&refused, "retry-after", "1");
+    assert_field(&refused, "ratelimit-policy", r#""fast";q=1;w=1"#);
 }
 
 #[tokio::test]
@@ -141,16 +142,15 @@ async fn zero_wait_retry_after_is_one() {
         is_shadow: false,
     })
     .await;
-    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+    assert_field(&response, "retry-after", "1");
 }
 
 #[tokio::test]
 async fn cost_above_capacity_has_no_retry_time() {
-    let policy = Policy::new()
-        .limit(Limit::new("units", Quota::per_minute(10)).cost_with(|_| 11))
-        .limit(Limit::new("requests", Quota::per_minute(100)));
+    let policy =
+        policy_of(per_minute("units", 10).cost_with(|_| 11)).limit(per_minute("requests", 100));
     let response = limited(policy).get().await;
-    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(response.status(), 400);
     assert_eq!(
         rate_limit_fields(&response),
         some([
@@ -166,26 +166,24 @@ async fn cost_above_capacity_has_no_retry_time() {
 
 #[tokio::test]
 async fn only_applying_limits_are_reported() {
-    let policy = Policy::new()
-        .limit(Limit::new("all", Quota::per_minute(60)))
-        .limit(Limit::new("posts", Quota::per_minute(6)).when(|head| head.method() == Method::POST))
-        .limit(Limit::new("puts", Quota::per_minute(6)).when(|head| head.method() == Method::PUT));
+    let policy = policy_of(per_minute("all", 60))
+        .limit(per_minute("posts", 6).when(|head| head.method() == Method::POST))
+        .limit(per_minute("puts", 6).when(|head| head.method() == Method::PUT));
     let limited = limited(policy);
     let response = limited.send(Request::post("/")).await;
-    assert_eq!(
-        field(&response, "ratelimit").as_deref(),
-        Some(r#""all";r=59;t=59, "posts";r=5;t=50"#)
+    assert_field(
+        &response,
+        "ratelimit",
+        r#""all";r=59;t=59, "posts";r=5;t=50"#,
     );
-    assert_eq!(
-        field(&response, "ratelimit-policy").as_deref(),
-        Some(r#""all";q=60;w=60, "posts";q=6;w=60"#)
+    assert_field(
+        &response,
+        "ratelimit-policy",
+        r#""all";q=60;w=60, "posts";q=6;w=60"#,
     );
 
     let response = limited.get().await;
-    assert_eq!(
-        field(&response, "ratelimit").as_deref(),
-        Some(r#""all";r=58;t=58"#)
-    );
+    assert_field(&response, "ratelimit", r#""all";r=58;t=58"#);
 }
 
 #[tokio::test]
@@ -196,17 +194,9 @@ async fn response_without_limits_has_no_fields() {
 
 #[tokio::test]
 async fn limit_names_are_escaped() {
-    let response = limited(Policy::new().limit(Limit::new(r#"a "b" \c"#, Quota::per_second(1))))
-        .get()
-        .await;
-    assert_eq!(
-        field(&response, "ratelimit").as_deref(),
-        Some(r#""a \"b\" \\c";r=0;t=1"#)
-    );
-    assert_eq!(
-        field(&response, "ratelimit-policy").as_deref(),
-        Some(r#""a \"b\" \\c";q=1;w=1"#)
-    );
+    let response = limited(policy_of(per_second(r#"a "b" \c"#, 1))).get().await;
+    assert_field(&response, "ratelimit", r#""a \"b\" \\c";r=0;t=1"#);
+    assert_field(&response, "ratelimit-policy", r#""a \"b\" \\c";q=1;w=1"#);
 }
 
 #[tokio::test]
@@ -221,12 +211,13 @@ async fn numbers_are_cut_to_fifteen_digits() {
     })
     .await;
     // No status says a time of more digits.
-    assert_eq!(
-        field(&response, "ratelimit").as_deref(),
-        Some(r#""one";r=999999999999999;t=18446744073710"#)
+    assert_field(
+        &response,
+        "ratelimit",
+        r#""one";r=999999999999999;t=18446744073710"#,
     );
     for name in ["x-ratelimit-limit", "x-ratelimit-remaining"] {
-        assert_eq!(field(&response, name).as_deref(), Some("999999999999999"));
+        assert_field(&response, name, "999999999999999");
     }
 }
 
@@ -248,11 +239,8 @@ async fn retry_seconds_are_rounded_up() {
             is_shadow: false,
         })
         .await;
-        assert_eq!(field(&response, "retry-after").as_deref(), Some(seconds));
-        assert_eq!(
-            field(&response, "x-ratelimit-reset").as_deref(),
-            Some(seconds)
-        );
+        assert_field(&response, "retry-after", seconds);
+        assert_field(&response, "x-ratelimit-reset", seconds);
         assert_eq!(
             field(&response, "ratelimit"),
             Some(format!(r#""one";r=0;t={seconds}"#))
@@ -262,60 +250,43 @@ async fn retry_seconds_are_rounded_up() {
 
 #[tokio::test]
 async fn peek_sees_the_full_quota() {
-    let policy = Policy::new().limit(
-        Limit::new("peek", Quota::per_minute(5))
-            .cost(0)
-            .by(key::everyone()),
-    );
+    let policy = policy_of(per_minute("peek", 5).cost(0).by(key::everyone()));
     let limited = limited(policy);
     for _ in 0..3 {
-        assert_eq!(
-            field(&limited.get().await, "ratelimit").as_deref(),
-            Some(r#""peek";r=5;t=60"#)
-        );
+        assert_field(&limited.get().await, "ratelimit", r#""peek";r=5;t=60"#);
     }
 }
 
 #[tokio::test]
 async fn every_response_carries_the_decision() {
-    let limited = limited(Policy::new().limit(Limit::new("one", Quota::per_minute(1))));
+    let limited = limited(policy_of(per_minute("one", 1)));
     let admitted = limited.get().await;
-    let decision = admitted
-        .extensions()
-        .get::<tower_quota::Decision>()
-        .unwrap();
+    let decision = decision_of(&admitted);
     assert!(decision.is_allowed());
     assert_eq!(decision.statuses().len(), 1);
 
     let refused = limited.get().await;
-    let decision = refused.extensions().get::<tower_quota::Decision>().unwrap();
-    assert_eq!(decision.retry_after(), Some(Duration::from_secs(60)));
+    let decision = decision_of(&refused);
+    assert_eq!(decision.retry_after(), Some(secs(60)));
 }
 
 #[tokio::test]
 async fn shadow_limits_are_in_no_field() {
-    let keyed = Limit::new("keyed", Quota::per_hour(1)).by(key::header("x-api-key"));
-    let policy = Policy::new()
-        .limit(Limit::new("real", Quota::per_minute(2)))
+    let keyed = per_hour("keyed", 1).by(key::header("x-api-key"));
+    let policy = policy_of(per_minute("real", 2))
         .limit(Limit::new("dry", Quota::per_hour(1).fixed_window()).shadow())
         .limit(keyed.when_missing(MissingKey::Refuse).shadow());
     let limited = limited(policy);
     for (left, would_refuse) in [(1, 0), (0, 1)] {
         let response = limited.get().await;
-        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.status(), 200);
         assert_eq!(
             field(&response, "ratelimit"),
             Some(format!(r#""real";r={left};t=30"#))
         );
-        assert_eq!(
-            field(&response, "ratelimit-policy").as_deref(),
-            Some(r#""real";q=2;w=60"#)
-        );
-        assert_eq!(field(&response, "x-ratelimit-limit").as_deref(), Some("2"));
-        let decision = response
-            .extensions()
-            .get::<tower_quota::Decision>()
-            .unwrap();
+        assert_field(&response, "ratelimit-policy", r#""real";q=2;w=60"#);
+        assert_field(&response, "x-ratelimit-limit", "2");
+        let decision = decision_of(&response);
         assert_eq!(
             decision
                 .would_refuse()
@@ -325,38 +296,19 @@ async fn shadow_limits_are_in_no_field() {
         );
     }
     let refused = limited.get().await;
-    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(field(&refused, "retry-after").as_deref(), Some("30"));
-    assert_eq!(
-        field(&refused, "ratelimit").as_deref(),
-        Some(r#""real";r=0;t=30"#)
-    );
-    assert_eq!(
-        refused
-            .extensions()
-            .get::<tower_quota::Decision>()
-            .unwrap()
-            .would_refuse()
-            .count(),
-        1
-    );
+    assert_eq!(refused.status(), 429);
+    assert_field(&refused, "retry-after", "30");
+    assert_field(&refused, "ratelimit", r#""real";r=0;t=30"#);
+    assert_eq!(decision_of(&refused).would_refuse().count(), 1);
 }
 
 #[tokio::test]
 async fn batch_takes_what_is_left() {
-    let policy = Policy::new()
-        .limit(
-            Limit::new("rows", Quota::per_minute(60))
-                .at_most()
-                .cost(100),
-        )
-        .limit(Limit::new("requests", Quota::per_minute(10)));
+    let policy =
+        policy_of(per_minute("rows", 60).at_most().cost(100)).limit(per_minute("requests", 10));
     let limited = limited(policy);
     let response = limited.get().await;
-    let decision = response
-        .extensions()
-        .get::<tower_quota::Decision>()
-        .unwrap();
+    let decision = decision_of(&response);
     assert_eq!(
         decision
             .statuses()
@@ -366,47 +318,38 @@ async fn batch_takes_what_is_left() {
         [60, 1]
     );
     let refused = limited.get().await;
-    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(field(&refused, "retry-after").as_deref(), Some("1"));
+    assert_eq!(refused.status(), 429);
+    assert_field(&refused, "retry-after", "1");
 }
 
 #[tokio::test]
 async fn penalty_shows_under_its_limits_name() {
-    let penalty = Penalty::after(2)
-        .step(Duration::from_secs(100))
-        .most(Duration::from_secs(250));
-    let limited =
-        limited(Policy::new().limit(Limit::new("one", Quota::per_minute(1)).penalty(penalty)));
-    assert_eq!(
-        field(&limited.get().await, "ratelimit").as_deref(),
-        Some(r#""one";r=0;t=60"#)
-    );
+    let penalty = Penalty::after(2).step(secs(100)).most(secs(250));
+    let limited = limited(policy_of(per_minute("one", 1).penalty(penalty)));
+    assert_field(&limited.get().await, "ratelimit", r#""one";r=0;t=60"#);
     // The first two refusals add nothing, then each adds a step, up to two steps.
     for seconds in [60, 60, 100, 200, 200] {
         let refused = limited.get().await;
-        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(refused.status(), 429);
         assert_eq!(field(&refused, "retry-after"), Some(seconds.to_string()));
         assert_eq!(
             field(&refused, "ratelimit"),
             Some(format!(r#""one";r=0;t={seconds}"#))
         );
-        assert_eq!(
-            field(&refused, "ratelimit-policy").as_deref(),
-            Some(r#""one";q=1;w=60"#)
-        );
-        assert_eq!(field(&refused, "x-ratelimit-limit").as_deref(), Some("1"));
+        assert_field(&refused, "ratelimit-policy", r#""one";q=1;w=60"#);
+        assert_field(&refused, "x-ratelimit-limit", "1");
         assert_eq!(
             field(&refused, "x-ratelimit-reset"),
             Some(seconds.to_string())
         );
     }
-    limited.clock.advance(Duration::from_secs(200));
-    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    limited.clock.advance(secs(200));
+    assert_eq!(limited.get().await.status(), 200);
 }
 
 /// Returns the field `RateLimit` of a limit with this quota after these requests.
 async fn windows(quota: Quota, requests: usize) -> String {
-    let limited = Limited::new(Policy::new().limit(Limit::new("one", quota)));
+    let limited = Limited::new(policy_of(Limit::new("one", quota)));
     for _ in 1..requests {
         limited.get().await;
     }
@@ -463,10 +406,10 @@ async fn client_that_spreads_units_is_admitted() {
         Quota::per_second(3).burst(20),
         Quota::per_hour(50).sliding_log(),
     ] {
-        let limited = Limited::new(Policy::new().limit(Limit::new("one", quota)));
+        let limited = Limited::new(policy_of(Limit::new("one", quota)));
         for _ in 0..200 {
             let response = limited.get().await;
-            assert_eq!(response.status(), StatusCode::OK, "{quota:?}");
+            assert_eq!(response.status(), 200, "{quota:?}");
             let left = field(&response, "ratelimit").unwrap();
             let (units, seconds) = left
                 .strip_prefix("\"one\";r=")
@@ -474,28 +417,23 @@ async fn client_that_spreads_units_is_admitted() {
                 .split_once(";t=")
                 .unwrap();
             let (units, seconds): (u32, u64) = (units.parse().unwrap(), seconds.parse().unwrap());
-            limited
-                .clock
-                .advance(Duration::from_secs(seconds) / units.max(1));
+            limited.clock.advance(secs(seconds) / units.max(1));
         }
     }
 }
 
 #[tokio::test]
 async fn unit_of_limit_is_in_its_policy() {
-    let bytes = Limit::new("bytes", Quota::per_minute(1_000)).unit("content-bytes");
-    let requests = Limit::new("requests", Quota::per_minute(10)).unit("requests");
-    let limited = limited(Policy::new().limit(bytes).limit(requests));
+    let bytes = per_minute("bytes", 1_000).unit("content-bytes");
+    let requests = per_minute("requests", 10).unit("requests");
+    let limited = limited(policy_of(bytes).limit(requests));
     let policies = r#""bytes";q=1000;qu="content-bytes";w=60, "requests";q=10;w=60"#;
-    assert_eq!(
-        field(&limited.get().await, "ratelimit-policy").as_deref(),
-        Some(policies)
-    );
+    assert_field(&limited.get().await, "ratelimit-policy", policies);
 }
 
 #[test]
 fn unit_that_fits_no_header_is_refused() {
-    let limit = Limit::new("bytes", Quota::per_minute(1_000)).unit("öctets");
+    let limit = per_minute("bytes", 1_000).unit("öctets");
     assert!(matches!(
         Policy::new().try_limit(limit),
         Err(tower_quota::ConfigError::LimitName(_))
@@ -504,9 +442,9 @@ fn unit_that_fits_no_header_is_refused() {
 
 #[test]
 fn strikes_collide_with_no_other_limit() {
-    let one = Limit::new("one", Quota::per_minute(1)).penalty(Penalty::after(2));
-    let other = Limit::new("one penalty", Quota::per_minute(1));
-    let error = Policy::new().limit(one).try_limit(other).unwrap_err();
+    let one = per_minute("one", 1).penalty(Penalty::after(2));
+    let other = per_minute("one penalty", 1);
+    let error = policy_of(one).try_limit(other).unwrap_err();
     assert!(
         matches!(error, tower_quota::ConfigError::CollidingNames(..)),
         "{error}"

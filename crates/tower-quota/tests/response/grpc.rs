@@ -2,14 +2,16 @@
 
 use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
-use tower::{Layer, ServiceExt};
+use tower::Layer;
 use tower_quota::{
     Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, key,
     response::GrpcStatus,
 };
-use tower_quota_testkit::ManualClock;
 
-use crate::shared::{Answer, Inner, Limited, failing_store, field};
+use crate::shared::{
+    Answer, Inner, Limited, answer_to, assert_field, assert_no_field, decision_of, failing_store,
+    field, per_minute, policy_of, stopped_store,
+};
 
 fn call(content_type: &str) -> http::request::Builder {
     Request::post("/echo.Echo/Say")
@@ -29,7 +31,7 @@ async fn refused(call: impl Fn() -> http::request::Builder) -> Answer {
 }
 
 fn once() -> Policy {
-    Policy::new().limit(Limit::new("100%", Quota::per_minute(40).burst(1)))
+    policy_of(Limit::new("100%", Quota::per_minute(40).burst(1)))
 }
 
 #[tokio::test]
@@ -41,29 +43,18 @@ async fn refusal_is_trailers_only() {
     });
     limited.send(call("application/grpc")).await;
     let response = limited.send(call("application/grpc+proto")).await;
-    assert_eq!(response.status(), StatusCode::OK);
-    assert_eq!(
-        field(&response, "content-type").as_deref(),
-        Some("application/grpc+proto")
+    assert_eq!(response.status(), 200);
+    assert_field(&response, "content-type", "application/grpc+proto");
+    assert_field(&response, "grpc-status", "8");
+    assert_field(
+        &response,
+        "grpc-message",
+        r#"Over the limit "100%25": retry in 2 seconds."#,
     );
-    assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
-    assert_eq!(
-        field(&response, "grpc-message").as_deref(),
-        Some(r#"Over the limit "100%25": retry in 2 seconds."#)
-    );
-    assert_eq!(
-        field(&response, "grpc-retry-pushback-ms").as_deref(),
-        Some("1500")
-    );
-    assert_eq!(field(&response, "retry-after").as_deref(), Some("2"));
-    assert_eq!(
-        field(&response, "cache-control").as_deref(),
-        Some("no-store")
-    );
-    assert_eq!(
-        field(&response, "ratelimit").as_deref(),
-        Some(r#""100%";r=0;t=2"#)
-    );
+    assert_field(&response, "grpc-retry-pushback-ms", "1500");
+    assert_field(&response, "retry-after", "2");
+    assert_field(&response, "cache-control", "no-store");
+    assert_field(&response, "ratelimit", r#""100%";r=0;t=2"#);
     assert!(
         response
             .extensions()
@@ -75,31 +66,26 @@ async fn refusal_is_trailers_only() {
 
 #[tokio::test]
 async fn cost_above_capacity_is_not_retried() {
-    let limited =
-        both(Policy::new().limit(Limit::new("units", Quota::per_minute(1)).cost_with(|_| 2)));
+    let limited = both(policy_of(per_minute("units", 1).cost_with(|_| 2)));
     let response = limited.send(call("application/grpc")).await;
-    assert_eq!(field(&response, "grpc-status").as_deref(), Some("3"));
-    assert_eq!(
-        field(&response, "grpc-retry-pushback-ms").as_deref(),
-        Some("-1")
-    );
-    assert_eq!(field(&response, "retry-after"), None);
+    assert_field(&response, "grpc-status", "3");
+    assert_field(&response, "grpc-retry-pushback-ms", "-1");
+    assert_no_field(&response, "retry-after");
 }
 
 #[tokio::test]
 async fn missing_key_is_an_invalid_argument() {
     let tenant = key::from_fn("tenant é", |_| None::<String>);
-    let limit = Limit::new("one", Quota::per_minute(1))
+    let limit = per_minute("one", 1)
         .by(tenant)
         .when_missing(MissingKey::Refuse);
-    let response = both(Policy::new().limit(limit))
-        .send(call("application/grpc"))
-        .await;
-    assert_eq!(response.status(), StatusCode::OK);
-    assert_eq!(field(&response, "grpc-status").as_deref(), Some("3"));
-    assert_eq!(
-        field(&response, "grpc-message").as_deref(),
-        Some("The request cannot be counted: it has no tenant %C3%A9.")
+    let response = both(policy_of(limit)).send(call("application/grpc")).await;
+    assert_eq!(response.status(), 200);
+    assert_field(&response, "grpc-status", "3");
+    assert_field(
+        &response,
+        "grpc-message",
+        "The request cannot be counted: it has no tenant %C3%A9.",
     );
 }
 
@@ -109,16 +95,10 @@ async fn store_failure_is_unavailable() {
     let service = RateLimitLayer::new(failing_store(), policy)
         .protocol(Protocol::Both)
         .layer(Inner::default());
-    let response = service
-        .oneshot(call("application/grpc").body(()).unwrap())
-        .await
-        .unwrap();
-    assert_eq!(response.status(), StatusCode::OK);
-    assert_eq!(field(&response, "grpc-status").as_deref(), Some("14"));
-    assert_eq!(
-        field(&response, "grpc-retry-pushback-ms").as_deref(),
-        Some("1000")
-    );
+    let response = answer_to(&service, call("application/grpc").body(()).unwrap()).await;
+    assert_eq!(response.status(), 200);
+    assert_field(&response, "grpc-status", "14");
+    assert_field(&response, "grpc-retry-pushback-ms", "1000");
 }
 
 #[tokio::test]
@@ -159,23 +139,13 @@ async fn only_possible_calls_are_answered_in_grpc() {
         (Method::POST, Version::HTTP_10),
     ] {
         let response = refused(|| call("application/grpc").method(&method).version(version)).await;
-        assert_eq!(
-            response.status(),
-            StatusCode::TOO_MANY_REQUESTS,
-            "{method} {version:?}"
-        );
-        assert_eq!(
-            field(&response, "content-type").as_deref(),
-            Some("application/problem+json")
-        );
-        assert_eq!(
-            field(&response, "cache-control").as_deref(),
-            Some("no-store")
-        );
-        assert_eq!(field(&response, "grpc-status"), None);
+        assert_eq!(response.status(), 429, "{method} {version:?}");
+        assert_field(&response, "content-type", "application/problem+json");
+        assert_field(&response, "cache-control", "no-store");
+        assert_no_field(&response, "grpc-status");
     }
     let response = refused(|| call("application/grpc").version(Version::HTTP_3)).await;
-    assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
+    assert_field(&response, "grpc-status", "8");
     // A request as an outer translator of gRPC-Web passes it on.
     let response = refused(|| {
         call("application/grpc")
@@ -183,7 +153,7 @@ async fn only_possible_calls_are_answered_in_grpc() {
             .header("te", "trailers")
     })
     .await;
-    assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
+    assert_field(&response, "grpc-status", "8");
 }
 
 #[tokio::test]
@@ -191,29 +161,15 @@ async fn grpc_web_is_posted_over_any_version() {
     for version in [Version::HTTP_11, Version::HTTP_2] {
         for content_type in ["application/grpc-web", "application/grpc-web-text+proto"] {
             let response = refused(|| call(content_type).version(version)).await;
-            assert_eq!(
-                response.status(),
-                StatusCode::OK,
-                "{content_type} {version:?}"
-            );
-            assert_eq!(
-                field(&response, "content-type").as_deref(),
-                Some(content_type)
-            );
-            assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
-            assert_eq!(
-                field(&response, "cache-control").as_deref(),
-                Some("no-store")
-            );
+            assert_eq!(response.status(), 200, "{content_type} {version:?}");
+            assert_field(&response, "content-type", content_type);
+            assert_field(&response, "grpc-status", "8");
+            assert_field(&response, "cache-control", "no-store");
             assert!(response.body().is_end_stream());
 
             let response =
                 refused(|| call(content_type).method(Method::GET).version(version)).await;
-            assert_eq!(
-                response.status(),
-                StatusCode::TOO_MANY_REQUESTS,
-                "{content_type} {version:?}"
-            );
+            assert_eq!(response.status(), 429, "{content_type} {version:?}");
         }
     }
 }
@@ -259,16 +215,16 @@ async fn protocol_decides_form_of_refusals() {
 async fn refused_by(layers: [RateLimitLayer<MemoryStore>; 2]) -> [StatusCode; 2] {
     let [first, second] = layers.map(|layer| layer.layer(Inner::default()));
     let get = || Request::get("/").body(()).unwrap();
-    assert_eq!(first.clone().oneshot(get()).await.unwrap().status(), 200);
+    assert_eq!(answer_to(&first, get()).await.status(), 200);
     [
-        first.oneshot(get()).await.unwrap().status(),
-        second.oneshot(get()).await.unwrap().status(),
+        answer_to(&first, get()).await.status(),
+        answer_to(&second, get()).await.status(),
     ]
 }
 
 #[tokio::test]
 async fn layers_on_one_store_keep_settings() {
-    let store = MemoryStore::with_clock(10, ManualClock::default());
+    let store = stopped_store();
     let http = RateLimitLayer::new(store.clone(), once());
     let grpc = RateLimitLayer::new(store, once()).protocol(Protocol::Grpc);
     let statuses = refused_by([http, grpc]).await;
@@ -277,7 +233,7 @@ async fn layers_on_one_store_keep_settings() {
 
 #[tokio::test]
 async fn clones_of_layer_share_settings() {
-    let store = MemoryStore::with_clock(10, ManualClock::default());
+    let store = stopped_store();
     let layer = RateLimitLayer::new(store, once());
     let clone = layer.clone().protocol(Protocol::Grpc);
     assert_eq!(refused_by([layer, clone]).await, [StatusCode::OK; 2]);
@@ -293,11 +249,8 @@ async fn status_and_message_can_be_changed() {
     });
     limited.get().await;
     let response = limited.get().await;
-    assert_eq!(field(&response, "grpc-status").as_deref(), Some("14"));
-    assert_eq!(
-        field(&response, "grpc-message").as_deref(),
-        Some("Back in 2 s")
-    );
+    assert_field(&response, "grpc-status", "14");
+    assert_field(&response, "grpc-message", "Back in 2 s");
     let status = tonic::Status::from_header_map(response.headers()).unwrap();
     assert!(
         tonic_types::StatusExt::get_error_details(&status)
@@ -337,8 +290,8 @@ async fn tonic_status_can_be_returned() {
         (status.code(), status.details()),
         (tonic::Code::Aborted, &b"details"[..])
     );
-    assert_eq!(field(&response, "x-hint").as_deref(), Some("slow down"));
-    assert_eq!(field(&response, "retry-after").as_deref(), Some("2"));
+    assert_field(&response, "x-hint", "slow down");
+    assert_field(&response, "retry-after", "2");
     let push_back = field(&response, "grpc-retry-pushback-ms");
     assert_eq!(push_back.as_deref(), Some("7"));
 }
@@ -352,7 +305,7 @@ async fn decision_makes_the_status_of_the_layer() {
     limited.get().await;
     let response = limited.get().await;
     let of_layer = tonic::Status::from_header_map(response.headers()).unwrap();
-    let decision = response.extensions().get::<Decision>().unwrap();
+    let decision = decision_of(&response);
 
     let refused = Refused::of(decision).unwrap();
     let status = tonic::Status::from(GrpcStatus::of(&refused));

@@ -1,18 +1,19 @@
 //! The details of a refused call's status, decoded by tonic and Google's message types.
 
-use std::time::Duration;
-
 use http::{Request, Version};
 use prost::Message;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
-use tower::{Layer, ServiceExt};
+use tower::Layer;
 use tower_quota::{
     Limit, MemoryStore, MissingKey, Name, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer,
     key, store::Charge,
 };
 
-use crate::shared::{Answer, Inner, Limited, failing_store, field};
+use crate::shared::{
+    Answer, Inner, Limited, answer_to, assert_field, assert_no_field, failing_store, field, millis,
+    per_hour, per_minute, policy_of, secs,
+};
 
 fn call() -> http::request::Builder {
     Request::post("/echo.Echo/Say")
@@ -62,20 +63,16 @@ fn violations(details: &ErrorDetails) -> Vec<(&str, &str, &str, i64)> {
 
 #[tokio::test]
 async fn details_have_wait_limits_and_reason() {
-    let policy = Policy::new()
-        .limit(Limit::new("burst", Quota::per_minute(40).burst(1)))
-        .limit(Limit::new("roomy", Quota::per_hour(1_000)))
-        .limit(Limit::new("% %", Quota::per_minute(1)));
+    let policy = policy_of(Limit::new("burst", Quota::per_minute(40).burst(1)))
+        .limit(per_hour("roomy", 1_000))
+        .limit(per_minute("% %", 1));
     let (status, details) = refused(policy, |layer| layer.grpc_domain("api.example.com")).await;
     assert_eq!(status.code(), Code::ResourceExhausted);
     assert_eq!(
         status.message(),
         "Over the limits \"burst\" and \"% %\": retry in 60 seconds."
     );
-    assert_eq!(
-        details.retry_info().unwrap().retry_delay,
-        Some(Duration::from_secs(60))
-    );
+    assert_eq!(details.retry_info().unwrap().retry_delay, Some(secs(60)));
     assert_eq!(
         violations(&details),
         [
@@ -92,19 +89,15 @@ async fn details_have_wait_limits_and_reason() {
 
 #[tokio::test]
 async fn wait_below_a_second_is_exact() {
-    let policy = Policy::new().limit(Limit::new("fast", Quota::per_second(8).burst(1)));
+    let policy = policy_of(Limit::new("fast", Quota::per_second(8).burst(1)));
     let (_, details) = refused(policy, |layer| layer).await;
-    assert_eq!(
-        details.retry_info().unwrap().retry_delay,
-        Some(Duration::from_millis(125))
-    );
+    assert_eq!(details.retry_info().unwrap().retry_delay, Some(millis(125)));
     assert_eq!(details.error_info().unwrap().domain, "tower-quota");
 }
 
 #[tokio::test]
 async fn cost_above_capacity_has_no_retry_info() {
-    let policy =
-        Policy::new().limit(Limit::new("units", Quota::per_minute(300)).cost_with(|_| 301));
+    let policy = policy_of(per_minute("units", 300).cost_with(|_| 301));
     let (status, details) = refused(policy, |layer| layer).await;
     assert_eq!(status.code(), Code::InvalidArgument);
     assert!(details.retry_info().is_none());
@@ -125,10 +118,10 @@ async fn cost_above_capacity_has_no_retry_info() {
 
 #[tokio::test]
 async fn missing_key_is_no_quota_failure() {
-    let limit = Limit::new("one", Quota::per_minute(1))
+    let limit = per_minute("one", 1)
         .by(key::header("x-api-key"))
         .when_missing(MissingKey::Refuse);
-    let (status, details) = refused(Policy::new().limit(limit), |layer| layer).await;
+    let (status, details) = refused(policy_of(limit), |layer| layer).await;
     assert_eq!(status.code(), Code::InvalidArgument);
     assert!(details.retry_info().is_none() && details.quota_failure().is_none());
     assert_eq!(
@@ -139,18 +132,13 @@ async fn missing_key_is_no_quota_failure() {
 
 #[tokio::test]
 async fn unavailable_store_has_retry_info() {
-    let policy = Policy::new()
-        .limit(Limit::new("one", Quota::per_minute(1)))
-        .on_store_failure(OnStoreFailure::Refuse);
+    let policy = policy_of(per_minute("one", 1)).on_store_failure(OnStoreFailure::Refuse);
     let service = RateLimitLayer::new(failing_store(), policy)
         .protocol(Protocol::Both)
         .layer(Inner::default());
-    let (status, details) = status(&service.oneshot(call().body(()).unwrap()).await.unwrap());
+    let (status, details) = status(&answer_to(&service, call().body(()).unwrap()).await);
     assert_eq!(status.code(), Code::Unavailable);
-    assert_eq!(
-        details.retry_info().unwrap().retry_delay,
-        Some(Duration::from_secs(1))
-    );
+    assert_eq!(details.retry_info().unwrap().retry_delay, Some(secs(1)));
     assert!(details.quota_failure().is_none());
     assert_eq!(
         details.error_info().unwrap().reason,
@@ -162,10 +150,7 @@ async fn unavailable_store_has_retry_info() {
 async fn details_stay_small_for_any_policy() {
     let mut policy = Policy::new();
     for i in 0..Charge::MOST {
-        policy = policy.limit(Limit::new(
-            format!("{i:03}{}", "%".repeat(61)),
-            Quota::per_minute(1),
-        ));
+        policy = policy.limit(per_minute(format!("{i:03}{}", "%".repeat(61)), 1));
     }
     let both = |policy| Limited::with(policy, |layer| layer.protocol(Protocol::Both));
     let limited = both(policy);
@@ -187,10 +172,10 @@ async fn details_stay_small_for_any_policy() {
 
     // A very long scope leaves no room for details: then only the code and the message are sent.
     let long = key::from_fn(Name::from("x".repeat(4_000)), |_| None::<String>);
-    let limit = Limit::new("one", Quota::per_minute(1))
+    let limit = per_minute("one", 1)
         .by(long)
         .when_missing(MissingKey::Refuse);
-    let response = both(Policy::new().limit(limit)).send(call()).await;
-    assert_eq!(field(&response, "grpc-status").as_deref(), Some("3"));
-    assert_eq!(field(&response, "grpc-status-details-bin"), None);
+    let response = both(policy_of(limit)).send(call()).await;
+    assert_field(&response, "grpc-status", "3");
+    assert_no_field(&response, "grpc-status-details-bin");
 }

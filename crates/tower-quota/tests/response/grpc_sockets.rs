@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::routing::get;
-use http::{Request, StatusCode};
+use http::Request;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_stream::{Pending, pending};
@@ -18,17 +18,18 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tonic_types::StatusExt;
 use tonic_web::GrpcWebLayer;
 use tower::ServiceExt;
-use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Protocol, Quota, RateLimitLayer, key};
-use tower_quota_testkit::ManualClock;
+use tower_quota::{MemoryStore, MissingKey, Protocol, RateLimitLayer, key};
+
+use crate::shared::{answer_to, per_minute, policy_of, stopped_layer};
 
 /// Returns a layer that admits one call a minute.
 fn layer() -> RateLimitLayer<MemoryStore> {
-    let policy = Policy::new().limit(
-        Limit::new("once", Quota::per_minute(1))
+    let policy = policy_of(
+        per_minute("once", 1)
             .by(key::header("x-api-key"))
             .when_missing(MissingKey::ShareOneCounter),
     );
-    RateLimitLayer::new(MemoryStore::with_clock(10, ManualClock::default()), policy)
+    stopped_layer(policy)
 }
 
 /// Returns this layer for a service with both protocols.
@@ -222,12 +223,12 @@ async fn http_and_grpc_share_one_limit() {
             .insert("x-api-key", key.parse().unwrap());
         HealthClient::new(channel.clone()).check(request).await
     };
-    assert_eq!(ask("ann").await.unwrap().status(), StatusCode::OK);
+    assert_eq!(ask("ann").await.unwrap().status(), 200);
     assert_refusal(&check("ann").await.unwrap_err());
 
     assert!(check("bob").await.is_ok());
     let refused = ask("bob").await.unwrap();
-    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.status(), 429);
     assert_eq!(
         refused.headers()["content-type"],
         "application/problem+json"
@@ -280,8 +281,5 @@ async fn tonic_server_answers_in_grpc_by_default() {
     let request = Request::post(format!("http://{address}/grpc.health.v1.Health/Check"))
         .body(Body::empty())
         .unwrap();
-    assert_eq!(
-        channel.oneshot(request).await.unwrap().status(),
-        StatusCode::TOO_MANY_REQUESTS
-    );
+    assert_eq!(answer_to(&channel, request).await.status(), 429);
 }

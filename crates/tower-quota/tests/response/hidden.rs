@@ -1,10 +1,10 @@
 //! Limits that header fields leave out.
 
-use std::time::Duration;
-
 use tower_quota::{HeaderStyle, Limit, Policy, Quota, Reset};
 
-use crate::shared::{Answer, Limited, field, text};
+use crate::shared::{
+    Answer, Limited, assert_field, field, per_hour, per_minute, policy_of, secs, text,
+};
 
 /// Returns the rate limit fields of a response, sorted.
 fn fields(response: &Answer) -> Vec<String> {
@@ -28,10 +28,9 @@ fn limited(policy: Policy) -> Limited {
 
 #[tokio::test]
 async fn hidden_limit_is_in_no_field() {
-    let policy = Policy::new()
-        .limit(Limit::new("inner", Quota::per_hour(3)).hidden())
-        .limit(Limit::new("dry", Quota::per_hour(1)).hidden().shadow())
-        .limit(Limit::new("minute", Quota::per_minute(100)));
+    let policy = policy_of(per_hour("inner", 3).hidden())
+        .limit(per_hour("dry", 1).hidden().shadow())
+        .limit(per_minute("minute", 100));
     let limited = limited(policy);
     for left in [99, 98, 97] {
         assert_eq!(
@@ -50,7 +49,7 @@ async fn hidden_limit_is_in_no_field() {
     }
     let refused = limited.get().await;
     assert_eq!(refused.status(), 429);
-    assert_eq!(field(&refused, "retry-after").as_deref(), Some("1200"));
+    assert_field(&refused, "retry-after", "1200");
     assert_eq!(fields(&refused), [""; 0]);
     assert!(
         text(refused)
@@ -61,39 +60,27 @@ async fn hidden_limit_is_in_no_field() {
 
 #[tokio::test]
 async fn longer_wait_of_visible_limit_is_reported() {
-    let policy = Policy::new()
-        .limit(Limit::new("inner", Quota::per_minute(1)).hidden())
-        .limit(Limit::new("hour", Quota::per_hour(1)));
+    let policy = policy_of(per_minute("inner", 1).hidden()).limit(per_hour("hour", 1));
     let limited = limited(policy);
     limited.get().await;
     let refused = limited.get().await;
-    assert_eq!(field(&refused, "retry-after").as_deref(), Some("3600"));
-    assert_eq!(
-        field(&refused, "ratelimit").as_deref(),
-        Some("\"hour\";r=0;t=3600")
-    );
+    assert_field(&refused, "retry-after", "3600");
+    assert_field(&refused, "ratelimit", "\"hour\";r=0;t=3600");
 }
 
 #[tokio::test]
 async fn only_hidden_limits_write_nothing() {
-    let limited = limited(Policy::new().limit(Limit::new("inner", Quota::per_hour(3)).hidden()));
+    let limited = limited(policy_of(per_hour("inner", 3).hidden()));
     assert_eq!(fields(&limited.get().await), [""; 0]);
 }
 
 #[tokio::test]
 async fn concurrency_limit_is_hidden() {
-    let policy = Policy::new()
-        .limit(Limit::new("streams", Quota::concurrent(1)))
-        .limit(Limit::new(
-            "hour",
-            Quota::new(100, Duration::from_secs(3_600)),
-        ));
+    let policy = policy_of(Limit::new("streams", Quota::concurrent(1)))
+        .limit(Limit::new("hour", Quota::new(100, secs(3_600))));
     let limited = limited(policy);
     let admitted = limited.get().await;
-    assert_eq!(
-        field(&admitted, "ratelimit").as_deref(),
-        Some("\"hour\";r=99;t=3564")
-    );
+    assert_field(&admitted, "ratelimit", "\"hour\";r=99;t=3564");
     let refused = limited.get().await;
     assert_eq!(
         (refused.status().as_u16(), fields(&refused)),

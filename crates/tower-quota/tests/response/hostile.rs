@@ -4,14 +4,14 @@ use http::{HeaderName, HeaderValue, Method, Request, Version};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tower_quota::key::{Proxies, Source};
-use tower_quota::{Limit, MissingKey, Policy, Protocol, Quota, cost, key, settle, when};
+use tower_quota::{MissingKey, Policy, Protocol, cost, key, settle, when};
 
-use crate::shared::{Answer, Limited, field, text};
+use crate::shared::{Answer, Limited, field, per_minute, text};
 
 /// Returns a policy with every kind of extractor, condition and cost.
 fn limited() -> Limited {
     let client = key::client_ip().behind(Proxies::hops(1), Source::XForwardedFor);
-    let limit = |name: &'static str| Limit::new(name, Quota::per_minute(2));
+    let limit = |name: &'static str| per_minute(name, 2);
     let policy = Policy::new()
         .allow(when::key_in(key::bearer(), ["s3cret"]))
         .block(when::path("/a/{*rest}"))

@@ -4,16 +4,19 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use http::{Request, Version};
-use tower::{Layer, ServiceExt};
+use tower::Layer;
 use tower_quota::HeaderStyle::{Draft7, Draft11, XRateLimit};
 use tower_quota::Reset::{Delta, Epoch};
 use tower_quota::{Limit, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, store::Clock};
 
-use crate::shared::{Answer, Inner, Limited, failing_store, field, text};
+use crate::shared::{
+    Answer, Inner, Limited, answer_of, assert_field, assert_no_field, decision_of, failing_store,
+    field, per_minute, policy_of, secs, text,
+};
 
 /// Returns a policy of one request in four seconds.
 fn policy() -> Policy {
-    Policy::new().limit(Limit::new("one", Quota::new(1, Duration::from_secs(4))))
+    policy_of(Limit::new("one", Quota::new(1, secs(4))))
 }
 
 const JITTER: Duration = Duration::from_secs(6);
@@ -43,12 +46,8 @@ async fn one_response_has_one_time() {
         // The reset is never before the time to retry, although the limit is full before.
         assert_eq!(number(&response, "x-ratelimit-reset"), seconds);
         // The decision keeps the exact time.
-        let exact = response
-            .extensions()
-            .get::<tower_quota::Decision>()
-            .unwrap()
-            .retry_after();
-        assert_eq!(exact, Some(Duration::from_secs(4)));
+        let exact = decision_of(&response).retry_after();
+        assert_eq!(exact, Some(secs(4)));
         assert!(
             text(response)
                 .await
@@ -61,7 +60,7 @@ async fn one_response_has_one_time() {
 #[tokio::test]
 async fn full_queue_refusals_are_spread() {
     let queue = Limit::new("queue", Quota::per_second(1).leaky_bucket().queue(9));
-    let limited = Limited::with(Policy::new().limit(queue), |layer| {
+    let limited = Limited::with(policy_of(queue), |layer| {
         layer.max_waiting(0).retry_jitter(JITTER)
     });
     limited.get().await;
@@ -144,7 +143,7 @@ async fn unavailable_store_spreads_its_clients() {
         .layer(Inner::default());
     let mut times = BTreeSet::new();
     for _ in 0..100 {
-        let response = service.clone().oneshot(Request::new(())).await.unwrap();
+        let response = answer_of(&service).await;
         assert_eq!(response.status(), 503);
         times.insert(number(&response, "retry-after"));
     }
@@ -156,13 +155,10 @@ async fn unavailable_store_spreads_its_clients() {
 
 #[tokio::test]
 async fn cost_above_capacity_gets_no_time() {
-    let never = Policy::new().limit(Limit::new("units", Quota::per_minute(1)).cost_with(|_| 2));
+    let never = policy_of(per_minute("units", 1).cost_with(|_| 2));
     let response = Limited::with(never, |layer| layer.retry_jitter(JITTER))
         .get()
         .await;
-    assert_eq!(field(&response, "retry-after"), None);
-    assert_eq!(
-        field(&response, "ratelimit").as_deref(),
-        Some("\"units\";r=1")
-    );
+    assert_no_field(&response, "retry-after");
+    assert_field(&response, "ratelimit", "\"units\";r=1");
 }

@@ -9,14 +9,13 @@ use http_body_util::Full;
 use tower::{Layer, ServiceBuilder, ServiceExt, service_fn};
 use tower_quota::HeaderStyle::{self, Draft6, Draft7, Draft11, XRateLimit};
 use tower_quota::Reset::Delta;
-use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};
-use tower_quota_testkit::ManualClock;
+use tower_quota::{MemoryStore, RateLimitLayer};
 
-use crate::shared::{Inner, field};
+use crate::shared::{Inner, answer_of, assert_field, field, per_minute, policy_of, stopped_store};
 
-fn layer(style: HeaderStyle, name: &'static str, per_minute: u64) -> RateLimitLayer<MemoryStore> {
-    let store = MemoryStore::with_clock(10, ManualClock::default());
-    let policy = Policy::new().limit(Limit::new(name, Quota::per_minute(per_minute)));
+fn layer(style: HeaderStyle, name: &'static str, units: u64) -> RateLimitLayer<MemoryStore> {
+    let store = stopped_store();
+    let policy = policy_of(per_minute(name, units));
     RateLimitLayer::new(store, policy).headers([style])
 }
 
@@ -32,7 +31,7 @@ async fn stricter_of_two_layers_is_reported() {
                 .layer(layer(style.clone(), "outer", outer))
                 .layer(layer(style.clone(), "inner", inner))
                 .service(Inner::default());
-            let response = service.oneshot(Request::new(())).await.unwrap();
+            let response = answer_of(&service).await;
             assert_eq!(
                 field(&response, name).as_deref(),
                 Some(strict),
@@ -118,7 +117,7 @@ async fn name_of_policy_is_not_repeated() {
             .layer(layer(Draft11, "a, \"b\"", outer))
             .layer(layer(Draft11, "a, \"b\"", inner))
             .service(Inner::default());
-        let response = service.oneshot(Request::new(())).await.unwrap();
+        let response = answer_of(&service).await;
         let policy = format!(r#""a, \"b\"";q={strict};w=60"#);
         assert_eq!(
             field(&response, "ratelimit-policy"),
@@ -137,11 +136,8 @@ async fn quota_without_name_is_not_repeated() {
         .layer(layer("outer"))
         .layer(layer("inner"))
         .service(Inner::default());
-    let response = service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(
-        field(&response, "ratelimit-policy").as_deref(),
-        Some("10;w=60")
-    );
+    let response = answer_of(&service).await;
+    assert_field(&response, "ratelimit-policy", "10;w=60");
 }
 
 #[tokio::test]

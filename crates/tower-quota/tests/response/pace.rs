@@ -6,12 +6,12 @@ use http::header::{HeaderMap, HeaderName};
 use proptest::prelude::*;
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    Algorithm, HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer,
+    Algorithm, HeaderStyle, Limit, MemoryStore, Quota, RateLimitLayer,
     response::{HeaderReport, WriteHeaders},
 };
 use tower_quota_testkit::ManualClock;
 
-use crate::shared::Inner;
+use crate::shared::{Inner, policy_of};
 
 static FIELDS: [HeaderName; 2] = [
     HeaderName::from_static("x-left"),
@@ -57,7 +57,7 @@ proptest! {
         }
         let clock = ManualClock::default();
         let store = MemoryStore::with_clock(10, clock.clone());
-        let layer = RateLimitLayer::new(store, Policy::new().limit(limit))
+        let layer = RateLimitLayer::new(store, policy_of(limit))
             .headers([HeaderStyle::custom(Exact)]);
         let ask = || {
             let answer = layer.layer(Inner::default()).oneshot(http::Request::new(()));

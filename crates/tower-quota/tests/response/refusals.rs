@@ -6,13 +6,16 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower_quota::{
-    Decision, Limit, MissingKey, Policy, Quota, Reason, Refused, key, response::problem_details,
+    Limit, MissingKey, Policy, Quota, Reason, Refused, key, response::problem_details,
 };
 
-use crate::shared::{Limited, WITH_X, field, text};
+use crate::shared::{
+    Limited, WITH_X, assert_field, assert_no_field, decision_of, field, per_minute, per_second,
+    policy_of, text,
+};
 
 fn twice() -> Policy {
-    Policy::new().limit(Limit::new("say \"when\"", Quota::per_minute(2)))
+    policy_of(per_minute("say \"when\"", 2))
 }
 
 /// Sends two requests, which spend both units.
@@ -27,15 +30,9 @@ async fn spent(limited: Limited) -> Limited {
 async fn problem_details_say_which_limit_and_when() {
     let limited = spent(Limited::new(twice())).await;
     let response = limited.get().await;
-    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(
-        field(&response, "content-type").as_deref(),
-        Some("application/problem+json")
-    );
-    assert_eq!(
-        field(&response, "cache-control").as_deref(),
-        Some("no-store")
-    );
+    assert_eq!(response.status(), 429);
+    assert_field(&response, "content-type", "application/problem+json");
+    assert_field(&response, "cache-control", "no-store");
     let problem: Value = serde_json::from_str(&text(response).await).unwrap();
     assert_eq!(
         problem,
@@ -53,7 +50,7 @@ async fn problem_details_say_which_limit_and_when() {
 #[tokio::test]
 async fn decision_makes_the_refusal_of_the_layer() {
     let response = spent(Limited::new(twice())).await.get().await;
-    let decision = response.extensions().get::<Decision>().unwrap().clone();
+    let decision = decision_of(&response).clone();
     let own = problem_details(&Refused::of(&decision).unwrap());
     assert_eq!(own.status(), response.status());
     for name in ["content-type", "cache-control", "retry-after"] {
@@ -69,11 +66,8 @@ async fn browser_gets_problem_details_too() {
     let response = limited
         .send(Request::get("/").header("accept", "text/html,*/*;q=0.8"))
         .await;
-    assert_eq!(
-        field(&response, "content-type").as_deref(),
-        Some("application/problem+json")
-    );
-    assert_eq!(field(&response, "vary"), None);
+    assert_field(&response, "content-type", "application/problem+json");
+    assert_no_field(&response, "vary");
     let head = limited.send(Request::head("/")).await;
     assert_eq!(
         field(&head, "content-length"),
@@ -84,11 +78,10 @@ async fn browser_gets_problem_details_too() {
 
 #[tokio::test]
 async fn refusal_names_all_violated_policies() {
-    let policy = Policy::new()
-        .limit(Limit::new("a", Quota::per_second(1)))
-        .limit(Limit::new("roomy", Quota::per_second(100)))
-        .limit(Limit::new("b", Quota::per_second(1)))
-        .limit(Limit::new("c", Quota::per_second(1)));
+    let policy = policy_of(per_second("a", 1))
+        .limit(per_second("roomy", 100))
+        .limit(per_second("b", 1))
+        .limit(per_second("c", 1));
     let limited = Limited::new(policy);
     limited.get().await;
     let problem: Value = serde_json::from_str(&text(limited.get().await).await).unwrap();
@@ -101,11 +94,9 @@ async fn refusal_names_all_violated_policies() {
 
 #[tokio::test]
 async fn cost_above_capacity_is_explained() {
-    let limited = Limited::new(
-        Policy::new().limit(Limit::new("units", Quota::per_minute(10)).cost_with(|_| 11)),
-    );
+    let limited = Limited::new(policy_of(per_minute("units", 10).cost_with(|_| 11)));
     let response = limited.get().await;
-    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(response.status(), 400);
     assert_eq!(response.headers().get(RETRY_AFTER), None);
     let problem: Value = serde_json::from_str(&text(response).await).unwrap();
     assert_eq!(
@@ -119,10 +110,10 @@ async fn cost_above_capacity_is_explained() {
 #[tokio::test]
 async fn scope_of_any_text_makes_valid_json() {
     let missing = key::from_fn("tenant \"x\"\n\u{1}é", |_| None::<String>);
-    let limit = Limit::new("one", Quota::per_minute(1))
+    let limit = per_minute("one", 1)
         .by(missing)
         .when_missing(MissingKey::Refuse);
-    let response = Limited::new(Policy::new().limit(limit)).get().await;
+    let response = Limited::new(policy_of(limit)).get().await;
     let problem: Value = serde_json::from_str(&text(response).await).unwrap();
     assert_eq!(
         problem["detail"],
@@ -147,24 +138,12 @@ async fn custom_refusal_gets_the_fields() {
         })
     });
     let response = spent(limited).await.send(Request::get("/tea?milk")).await;
-    assert_eq!(response.status(), StatusCode::IM_A_TEAPOT);
-    assert_eq!(
-        field(&response, "content-type").as_deref(),
-        Some("text/plain")
-    );
-    assert_eq!(field(&response, "retry-after").as_deref(), Some("30"));
-    assert_eq!(
-        field(&response, "ratelimit").as_deref(),
-        Some(r#""say \"when\"";r=0;t=30"#)
-    );
-    assert_eq!(
-        field(&response, "x-ratelimit-remaining").as_deref(),
-        Some("0")
-    );
-    assert_eq!(
-        field(&response, "cache-control").as_deref(),
-        Some("no-store")
-    );
+    assert_eq!(response.status(), 418);
+    assert_field(&response, "content-type", "text/plain");
+    assert_field(&response, "retry-after", "30");
+    assert_field(&response, "ratelimit", r#""say \"when\"";r=0;t=30"#);
+    assert_field(&response, "x-ratelimit-remaining", "0");
+    assert_field(&response, "cache-control", "no-store");
     assert_eq!(
         text(response).await,
         "/tea Over the limit \"say \"when\"\": retry in 30 seconds."
@@ -183,11 +162,8 @@ async fn custom_refusal_keeps_its_own_headers() {
         })
     });
     let response = spent(limited).await.get().await;
-    assert_eq!(field(&response, "retry-after").as_deref(), Some("99"));
-    assert_eq!(
-        field(&response, "cache-control").as_deref(),
-        Some("private, no-store")
-    );
+    assert_field(&response, "retry-after", "99");
+    assert_field(&response, "cache-control", "private, no-store");
 }
 
 #[tokio::test]
@@ -195,7 +171,7 @@ async fn head_gets_headers_and_no_body() {
     let limited = spent(Limited::new(twice())).await;
     let get = limited.get().await;
     let head = limited.send(Request::head("/")).await;
-    assert_eq!(head.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(head.status(), 429);
     assert_eq!(field(&head, "ratelimit"), field(&get, "ratelimit"));
     assert_eq!(field(&head, "content-type"), field(&get, "content-type"));
     let length = text(get).await.len();
@@ -218,7 +194,7 @@ async fn bodies_know_their_size() {
 
 #[tokio::test]
 async fn refusal_sees_seconds_of_the_wire() {
-    let policy = Policy::new().limit(Limit::new("fast", Quota::per_second(8).burst(1)));
+    let policy = policy_of(Limit::new("fast", Quota::per_second(8).burst(1)));
     let limited = Limited::with(policy, |layer| {
         layer.on_refused(|refused| {
             let wait = refused.retry_after().unwrap();
@@ -231,7 +207,7 @@ async fn refusal_sees_seconds_of_the_wire() {
     });
     limited.get().await;
     let response = limited.get().await;
-    assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
+    assert_field(&response, "retry-after", "1");
     assert_eq!(text(response).await, "125 ms, 1 s");
 }
 
@@ -249,7 +225,7 @@ async fn refusal_may_be_a_stream() {
     let limited = spent(limited).await;
     assert_eq!(text(limited.get().await).await, "streamed");
     let head = limited.send(Request::head("/")).await;
-    assert_eq!(field(&head, "content-length").as_deref(), Some("8"));
+    assert_field(&head, "content-length", "8");
     assert_eq!(text(head).await, "");
 }
 
@@ -262,11 +238,8 @@ async fn refusal_may_be_an_axum_response() {
         layer.on_refused(|refused| (refused.status(), Html(refused.detail())).into_response())
     });
     let response = spent(limited).await.get().await;
-    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(
-        field(&response, "content-type").as_deref(),
-        Some("text/html; charset=utf-8")
-    );
+    assert_eq!(response.status(), 429);
+    assert_field(&response, "content-type", "text/html; charset=utf-8");
     assert!(text(response).await.starts_with("Over the limit"));
 }
 
@@ -288,9 +261,9 @@ async fn refusal_may_be_a_status_with_body() {
         (status, None),
     ] {
         let response = spent(limited).await.get().await;
-        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(response.status(), 429);
         assert_eq!(field(&response, "content-type").as_deref(), kind);
-        assert_eq!(field(&response, "retry-after").as_deref(), Some("30"));
+        assert_field(&response, "retry-after", "30");
     }
 }
 

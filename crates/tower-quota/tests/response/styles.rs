@@ -11,14 +11,15 @@ use tower_quota::{
 };
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
-use crate::shared::{Answer, Inner, Limited, field};
+use crate::shared::{
+    Answer, Inner, Limited, assert_field, field, per_hour, per_minute, per_second, policy_of, secs,
+};
 
 /// Returns a policy of two requests in two seconds, four a minute, many an hour.
 fn policy() -> Policy {
-    Policy::new()
-        .limit(Limit::new("burst", Quota::new(2, Duration::from_secs(2))))
-        .limit(Limit::new("minute", Quota::per_minute(4)))
-        .limit(Limit::new("hour", Quota::per_hour(1_000)))
+    policy_of(Limit::new("burst", Quota::new(2, secs(2))))
+        .limit(per_minute("minute", 4))
+        .limit(per_hour("hour", 1_000))
 }
 
 fn limited(styles: &[HeaderStyle], policy: Policy) -> Limited {
@@ -106,25 +107,16 @@ async fn draft_6_has_a_field_per_number() {
 #[tokio::test]
 async fn quotas_without_names_are_listed_once() {
     let policy = || {
-        Policy::new()
-            .limit(Limit::new("minute", Quota::per_minute(100)))
-            .limit(Limit::new("other minute", Quota::per_minute(100)))
-            .limit(Limit::new("second", Quota::per_second(5)))
-            .limit(Limit::new("hour", Quota::per_hour(100)))
+        policy_of(per_minute("minute", 100))
+            .limit(per_minute("other minute", 100))
+            .limit(per_second("second", 5))
+            .limit(per_hour("hour", 100))
     };
     let response = limited(&[Draft7], policy()).get().await;
-    assert_eq!(
-        field(&response, "ratelimit-policy").as_deref(),
-        Some("100;w=3600, 5;w=1")
-    );
-    let twins = Policy::new()
-        .limit(Limit::new("minute", Quota::per_minute(100)))
-        .limit(Limit::new("other minute", Quota::per_minute(100)));
+    assert_field(&response, "ratelimit-policy", "100;w=3600, 5;w=1");
+    let twins = policy_of(per_minute("minute", 100)).limit(per_minute("other minute", 100));
     let response = limited(&[Draft7], twins).get().await;
-    assert_eq!(
-        field(&response, "ratelimit-policy").as_deref(),
-        Some("100;w=60")
-    );
+    assert_field(&response, "ratelimit-policy", "100;w=60");
 }
 
 #[tokio::test]
@@ -176,9 +168,7 @@ async fn degraded(style: &HeaderStyle, choice: OnStoreFailure) -> Vec<String> {
     let clock = ManualClock::default();
     let store = ScriptedStore::with_clock(clock.clone());
     store.set_default(ScriptedAnswer::error("out of order"));
-    let policy = Policy::new()
-        .limit(Limit::new("minute", Quota::per_minute(4)).on_store_failure(choice))
-        .instances(2);
+    let policy = policy_of(per_minute("minute", 4).on_store_failure(choice)).instances(2);
     let layer = RateLimitLayer::new(store, policy)
         .local_store(MemoryStore::with_clock(10, clock))
         .headers([style.clone()]);
