@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Version};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 use tower_quota::RequestHead;
 use tower_quota::key::{self, KeyExtractor, Proxies, Source};
 
@@ -12,27 +13,27 @@ const PEER: &str = "10.0.0.1";
 
 /// Generates bytes that are significant in one of the parsers, and other bytes.
 fn line() -> impl Strategy<Value = Vec<u8>> {
-    let token = prop_oneof![
-        Just("for=").boxed(),
-        Just("\"").boxed(),
-        Just("\\").boxed(),
-        Just(",").boxed(),
-        Just(";").boxed(),
-        Just("=").boxed(),
-        Just(":80").boxed(),
-        Just("[").boxed(),
-        Just("]").boxed(),
-        Just("192.0.2.1").boxed(),
-        Just("10.0.0.2").boxed(),
-        Just("2001:db8::1").boxed(),
-        Just("::ffff:10.0.0.3").boxed(),
-        Just("unknown").boxed(),
-        Just("session").boxed(),
-        Just("Bearer ").boxed(),
-        Just("Basic YTpi").boxed(),
-        Just("%61").boxed(),
-        Just(" ").boxed(),
-    ];
+    let token = select(vec![
+        "for=",
+        "\"",
+        "\\",
+        ",",
+        ";",
+        "=",
+        ":80",
+        "[",
+        "]",
+        "192.0.2.1",
+        "10.0.0.2",
+        "2001:db8::1",
+        "::ffff:10.0.0.3",
+        "unknown",
+        "session",
+        "Bearer ",
+        "Basic YTpi",
+        "%61",
+        " ",
+    ]);
     prop_oneof![
         vec(token, 0..40).prop_map(|tokens| tokens.concat().into_bytes()),
         vec(prop_oneof![0x20_u8..0x7f, 0x80_u8..=0xff], 0..200),

@@ -1,5 +1,7 @@
 //! Scripted stores, and readers of the requests of an inner service.
 
+use std::time::Duration;
+
 use tower_quota::{
     Decision, Degraded, Key, Quota, Store,
     store::{Charge, Operation},
@@ -18,6 +20,9 @@ pub(crate) trait LastRequest {
     /// Returns the decision that was attached to the request.
     fn last_seen(&self) -> Option<Decision>;
 
+    /// Returns how long the request waited for its turn.
+    fn last_wait(&self) -> Duration;
+
     /// Returns whether the request was marked as decided without the store.
     fn last_degraded(&self) -> bool;
 }
@@ -25,6 +30,10 @@ pub(crate) trait LastRequest {
 impl LastRequest for Inner {
     fn last_seen(&self) -> Option<Decision> {
         self.requests.lock().unwrap().last().unwrap().get().cloned()
+    }
+
+    fn last_wait(&self) -> Duration {
+        self.last_seen().unwrap().wait()
     }
 
     fn last_degraded(&self) -> bool {

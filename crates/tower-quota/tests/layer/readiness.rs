@@ -1,32 +1,32 @@
 //! The called service was polled ready, and a waiting request holds no readiness.
 
 use std::convert::Infallible;
+use std::fmt::Debug;
 use std::future::{Future, Ready, poll_fn, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use http::{Request, Response};
+use tokio::time::timeout;
 use tower::buffer::Buffer;
-use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
+use tower::limit::ConcurrencyLimit;
+use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store, key};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Limited, slow_store};
+use crate::fixture::{Inner, Limited, slow_store};
 use crate::shared::{answer_to, per_minute, policy_of, secs};
 
 /// A service whose clones must be polled ready themselves before a call.
+#[derive(Default)]
 struct StrictService {
     ready: bool,
-    polls: Arc<AtomicUsize>,
 }
 
 impl Clone for StrictService {
     fn clone(&self) -> Self {
-        Self {
-            ready: false,
-            polls: Arc::clone(&self.polls),
-        }
+        Self::default()
     }
 }
 
@@ -36,7 +36,6 @@ impl Service<Request<()>> for StrictService {
     type Future = Ready<Result<Self::Response, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.polls.fetch_add(1, Ordering::Relaxed);
         self.ready = true;
         Poll::Ready(Ok(()))
     }
@@ -51,19 +50,10 @@ impl Service<Request<()>> for StrictService {
 }
 
 async fn calls_are_ready(store: impl Store, policy: Policy) {
-    let polls = Arc::new(AtomicUsize::new(0));
-    let mut service = RateLimitLayer::new(store, policy).layer(StrictService {
-        ready: false,
-        polls: Arc::clone(&polls),
-    });
+    let mut service = RateLimitLayer::new(store, policy).layer(StrictService::default());
     for _ in 0..3 {
-        let response = service
-            .ready()
-            .await
-            .unwrap()
-            .call(Request::new(()))
-            .await
-            .unwrap();
+        let service = service.ready().await.unwrap();
+        let response = service.call(Request::new(())).await.unwrap();
         assert_eq!(response.status(), 200);
     }
 }
@@ -127,57 +117,30 @@ fn request_of(user: &'static str) -> Request<()> {
     request
 }
 
-#[tokio::test(start_paused = true)]
-async fn waiting_client_does_not_block_others() {
+/// Asserts that a request of bob is admitted while a request of ann waits.
+async fn assert_others_proceed<S, B>(inner: S)
+where
+    S: Service<Request<()>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Debug,
+    S::Future: Send,
+{
     let layer = RateLimitLayer::new(MemoryStore::new(), queue_before_one_place());
-    let service = ServiceBuilder::new()
-        .layer(layer)
-        .concurrency_limit(1)
-        .service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(String::new()))));
+    let service = layer.layer(inner);
     answer_to(&service, request_of("ann")).await;
     let mut of_ann = service.clone();
     let mut waiting = Box::pin(of_ann.ready().await.unwrap().call(request_of("ann")));
-    assert!(
-        waiting
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop()))
-            .is_pending()
-    );
-    let of_bob = tokio::time::timeout(secs(1), service.oneshot(request_of("bob")));
-    assert_eq!(
-        of_bob
-            .await
-            .expect("bob need not wait for ann")
-            .unwrap()
-            .status(),
-        200
-    );
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(waiting.as_mut().poll(&mut cx).is_pending());
+    let of_bob = timeout(secs(1), service.oneshot(request_of("bob"))).await;
+    let of_bob = of_bob.expect("bob need not wait for ann");
+    assert_eq!(of_bob.unwrap().status(), 200);
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_client_does_not_fill_buffer() {
-    let layer = RateLimitLayer::new(MemoryStore::new(), queue_before_one_place());
-    let inner =
-        service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(String::new()))));
-    let service = layer.layer(Buffer::new(inner, 1));
-    answer_to(&service, request_of("ann")).await;
-    let mut of_ann = service.clone();
-    let mut waiting = Box::pin(of_ann.ready().await.unwrap().call(request_of("ann")));
-    assert!(
-        waiting
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop()))
-            .is_pending()
-    );
-    let of_bob = tokio::time::timeout(secs(1), service.oneshot(request_of("bob")));
-    assert_eq!(
-        of_bob
-            .await
-            .expect("bob need not wait for ann")
-            .unwrap()
-            .status(),
-        200
-    );
+async fn waiting_client_does_not_block_others() {
+    let inner = Inner::default();
+    assert_others_proceed(ConcurrencyLimit::new(inner.clone(), 1)).await;
+    assert_others_proceed(Buffer::new(inner, 1)).await;
 }
 
 #[tokio::test]

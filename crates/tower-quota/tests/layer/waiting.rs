@@ -10,7 +10,7 @@ use tower_quota::{Limit, MemoryStore, OnStoreFailure, Penalty, Policy, Quota, Ra
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{
-    Inner, LastRequest, Limited, ScriptedStore, StoreControl, field, retry_after, tokio_now,
+    Answer, Inner, LastRequest, Limited, ScriptedStore, StoreControl, field, retry_after, tokio_now,
 };
 use crate::shared::{
     answer_of, assert_field, decision_of, millis, per_hour, per_second, policy_of, secs,
@@ -20,6 +20,16 @@ use crate::shared::{
 /// The precision of tokio's timer.
 const TICK: Duration = millis(2);
 
+/// Asserts that a request waits at least this long.
+async fn assert_waits(wait: Duration, request: impl Future) {
+    assert!(timeout(wait, request).await.is_err());
+}
+
+/// Asserts that a request is admitted within this time.
+async fn assert_turn(wait: Duration, request: impl Future<Output = Answer>) {
+    assert_eq!(timeout(wait, request).await.unwrap().status(), 200);
+}
+
 fn queue(places: u64) -> Limit {
     Limit::new("queue", Quota::per_second(2).leaky_bucket().queue(places))
 }
@@ -28,17 +38,11 @@ fn queue(places: u64) -> Limit {
 async fn leaky_bucket_spaces_requests_evenly() {
     let limited = Limited::new(policy_of(queue(3)));
     let mut first = pin!(limited.get());
-    assert_eq!(
-        timeout(TICK, &mut first)
-            .await
-            .expect("the first request does not wait")
-            .status(),
-        200
-    );
+    assert_turn(TICK, &mut first).await;
 
     let mut second = pin!(limited.get());
     let mut third = pin!(limited.get());
-    assert!(timeout(millis(500) - TICK, &mut second).await.is_err());
+    assert_waits(millis(500) - TICK, &mut second).await;
     assert_eq!(
         limited.inner.calls(),
         1,
@@ -49,17 +53,11 @@ async fn leaky_bucket_spaces_requests_evenly() {
         .expect("its turn has come");
     assert_eq!(response.status(), 200);
     assert_field(&response, "ratelimit", r#""queue";r=1;t=1"#);
-    assert_eq!(limited.inner.last_seen().unwrap().wait(), millis(500));
+    assert_eq!(limited.inner.last_wait(), millis(500));
 
     // The store's clock stands still, so the turn of the third request is one second from now.
-    assert!(timeout(secs(1) - TICK, &mut third).await.is_err());
-    assert_eq!(
-        timeout(TICK * 2, &mut third)
-            .await
-            .expect("its turn has come")
-            .status(),
-        200
-    );
+    assert_waits(secs(1) - TICK, &mut third).await;
+    assert_turn(TICK * 2, &mut third).await;
 
     // Three places are taken.
     let full = limited.get().await;
@@ -116,8 +114,8 @@ async fn token_bucket_waits_with_max_wait() {
     let limited = Limited::new(policy_of(bucket));
     assert_eq!(limited.get().await.status(), 200);
     let mut second = pin!(limited.get());
-    assert!(timeout(secs(1) - TICK, &mut second).await.is_err());
-    assert_eq!(timeout(TICK * 2, &mut second).await.unwrap().status(), 200);
+    assert_waits(secs(1) - TICK, &mut second).await;
+    assert_turn(TICK * 2, &mut second).await;
     assert_eq!(limited.get().await.status(), 429);
 }
 
@@ -127,14 +125,14 @@ async fn dropped_waiting_request_never_reaches_service() {
     limited.get().await;
     {
         let mut waiting = pin!(limited.get());
-        assert!(timeout(millis(100), &mut waiting).await.is_err());
+        assert_waits(millis(100), &mut waiting).await;
     }
     tokio::time::advance(secs(60)).await;
     assert_eq!(limited.inner.calls(), 1);
 
     // Its turn is refunded, and the next request takes it.
     limited.get().await;
-    assert_eq!(limited.inner.last_seen().unwrap().wait(), millis(500));
+    assert_eq!(limited.inner.last_wait(), millis(500));
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,14 +141,14 @@ async fn dropped_turn_before_another_stays_empty() {
     limited.get().await;
     let mut last = {
         let mut dropped = pin!(limited.get());
-        assert!(timeout(TICK, &mut dropped).await.is_err());
+        assert_waits(TICK, &mut dropped).await;
         let mut last = Box::pin(limited.get());
-        assert!(timeout(TICK, &mut last).await.is_err());
+        assert_waits(TICK, &mut last).await;
         last
     };
     limited.get().await;
     // The store's clock stands still: the turns are half a second apart.
-    let wait = limited.inner.last_seen().unwrap().wait();
+    let wait = limited.inner.last_wait();
     assert_eq!(wait, millis(1_500));
     assert!(timeout(TICK, &mut last).await.is_ok());
 }
@@ -162,11 +160,7 @@ async fn cancelled_turn_refunds_all_charges() {
     let store = ScriptedStore::new();
     let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
     answer_of(&service).await;
-    assert!(
-        timeout(millis(100), service.oneshot(Request::new(())))
-            .await
-            .is_err()
-    );
+    assert_waits(millis(100), service.oneshot(Request::new(()))).await;
     assert_eq!(store.settled(), [("refund", vec![1, 3])]);
     assert_eq!(store.left("minute", minute), 7);
 }
@@ -198,14 +192,10 @@ async fn local_turn_is_refunded_locally() {
     store.fail(true);
     let service = limited(&store, &local);
     answer_of(&service).await;
-    assert!(
-        timeout(millis(100), service.clone().oneshot(Request::new(())))
-            .await
-            .is_err()
-    );
+    assert_waits(millis(100), service.clone().oneshot(Request::new(()))).await;
     let inner = service.get_ref().clone();
     answer_of(&service).await;
-    assert_eq!(inner.last_seen().unwrap().wait(), millis(500));
+    assert_eq!(inner.last_wait(), millis(500));
 }
 
 #[tokio::test(start_paused = true)]
@@ -214,8 +204,8 @@ async fn request_beyond_max_waiting_is_refused_uncharged() {
     limited.get().await;
     let mut second = pin!(limited.get());
     let mut third = pin!(limited.get());
-    assert!(timeout(TICK, &mut second).await.is_err());
-    assert!(timeout(TICK, &mut third).await.is_err());
+    assert_waits(TICK, &mut second).await;
+    assert_waits(TICK, &mut third).await;
     for _ in 0..3 {
         let refused = limited.get().await;
         assert_eq!(refused.status(), 429);
@@ -227,7 +217,7 @@ async fn request_beyond_max_waiting_is_refused_uncharged() {
     }
     // The next request takes a place that becomes free.
     assert_eq!(second.await.status(), 200);
-    assert!(timeout(TICK, limited.get()).await.is_err());
+    assert_waits(TICK, limited.get()).await;
     assert_eq!(limited.inner.calls(), 2);
     drop(third.await);
     assert_eq!(limited.inner.calls(), 3);
@@ -239,7 +229,7 @@ async fn full_queue_gives_no_strikes() {
     let limited = Limited::with(policy, |layer| layer.max_waiting(1));
     limited.get().await;
     let mut waiting = pin!(limited.get());
-    assert!(timeout(TICK, &mut waiting).await.is_err());
+    assert_waits(TICK, &mut waiting).await;
     for _ in 0..4 {
         let refused = limited.get().await;
         assert_eq!(refused.status(), 429);
@@ -257,7 +247,7 @@ async fn full_queue_counts_no_refusals() {
     });
     limited.get().await;
     let mut waiting = pin!(limited.get());
-    assert!(timeout(TICK, &mut waiting).await.is_err());
+    assert_waits(TICK, &mut waiting).await;
     for _ in 0..4 {
         let refused = limited.get().await;
         let decision = decision_of(&refused);
@@ -271,7 +261,7 @@ async fn cancelled_request_frees_its_waiting_place() {
     let limited = Limited::with(policy_of(queue(100)), |layer| layer.max_waiting(1));
     limited.get().await;
     for _ in 0..3 {
-        assert!(timeout(TICK, limited.get()).await.is_err());
+        assert_waits(TICK, limited.get()).await;
     }
     assert_eq!(limited.get().await.status(), 200);
 }
@@ -310,7 +300,7 @@ async fn jitter_only_adds_to_waits() {
                     .ok(),
                 Some(StatusCode::OK)
             );
-            assert_eq!(limited.inner.last_seen().unwrap().wait(), due);
+            assert_eq!(limited.inner.last_wait(), due);
             return;
         }
     }
@@ -388,16 +378,16 @@ async fn places_do_not_bound_empty_turns() {
     let ask = || limited.send(Request::get("/").header("k", "ann"));
     ask().await;
     let mut last = Box::pin(ask());
-    assert!(timeout(TICK, &mut last).await.is_err());
+    assert_waits(TICK, &mut last).await;
     for _ in 0..20 {
         let mut next = Box::pin(ask());
-        assert!(timeout(TICK, &mut next).await.is_err());
+        assert_waits(TICK, &mut next).await;
         // The earlier turn stays empty, because it is not the last turn.
         drop(std::mem::replace(&mut last, next));
     }
     ask().await;
     // The store's clock stands still.
-    let wait = limited.inner.last_seen().unwrap().wait();
+    let wait = limited.inner.last_wait();
     assert_eq!(wait, millis(500) * 22);
 }
 
