@@ -8,15 +8,12 @@ use http::{Request, StatusCode};
 use tower_quota::key::{self, KeyExtractor};
 use tower_quota::{Key, MemoryStore};
 use tower_quota_dev::RedisServer;
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{
-    BlockKind, BlockTarget, ChangeError, LiveOptions, MemoryRules, NewBlock, NewVersion,
-    RedisRules, RuleStore,
+    BlockKind, BlockTarget, ChangeError, LiveOptions, MemoryRules, NewBlock, NewVersion, RuleStore,
 };
-use tower_quota_rules::Format;
 
-use crate::fixture::{Instance, eventually, new};
-
-const DAY: Duration = Duration::from_secs(86_400);
+use crate::fixture::{DAY, Instance, eventually, new, redis_rules, yaml};
 
 const BY_ADDRESS: &str =
     "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: client_ip }]";
@@ -33,11 +30,11 @@ async fn from(instance: &Instance, address: &str) -> StatusCode {
 async fn block_is_in_force_on_all_instances() {
     let server = RedisServer::start();
     let start = async || {
-        let redis = RedisRules::new(&server.url(), "blocks").unwrap();
+        let redis = redis_rules(&server, "blocks");
         Instance::start(redis, LiveOptions::new()).await
     };
     let [one, other] = [start().await, start().await];
-    one.live.put(None, new(50)).await.unwrap();
+    one.put(new(50)).await;
     other.until_in_force(1).await;
     let block = one
         .live
@@ -47,19 +44,16 @@ async fn block_is_in_force_on_all_instances() {
         )
         .await
         .unwrap();
-    assert_eq!(one.ask("ann").await, StatusCode::FORBIDDEN);
-    eventually("it is in force", async || {
-        other.ask("ann").await == StatusCode::FORBIDDEN
-    })
-    .await;
-    assert_eq!(other.ask("bob").await, StatusCode::OK);
+    assert_eq!(one.ask("ann").await, 403);
+    other.until_status("ann", 403).await;
+    assert_eq!(other.ask("bob").await, 200);
     assert_eq!(other.live.blocks(), std::slice::from_ref(&block));
     assert_eq!(other.live.state().blocks, 1);
     // A second value does not hide the blocked value.
     let both = Request::get("/")
         .header("user", "bob")
         .header("user", "ann");
-    assert_eq!(one.send(both).await.status(), StatusCode::FORBIDDEN);
+    assert_eq!(one.send(both).await.status(), 403);
 
     let id = other
         .live
@@ -67,33 +61,22 @@ async fn block_is_in_force_on_all_instances() {
         .unwrap()
         .id();
     assert_eq!(other.live.unblock(&id, "ops").await.unwrap(), Some(block));
-    eventually("it has ended", async || {
-        one.ask("ann").await == StatusCode::OK
-    })
-    .await;
+    one.until_status("ann", 200).await;
     assert_eq!(other.live.unblock(&id, "ops").await.unwrap(), None);
 }
 
 #[tokio::test]
 async fn blocked_combination_with_another_is_blocked() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let instance = Instance::in_memory().await;
     let document = "limits: [{ name: all, quota: 9 per 300 days fixed_window, key: { all: [client_ip, header user] } }]";
-    instance
-        .live
-        .put(None, NewVersion::new(document, Format::Yaml, "ops"))
-        .await
-        .unwrap();
+    instance.put(yaml(document)).await;
     let (by_address, by_user) = (key::client_ip(), key::header("user"));
     let parts = [
         by_address.parse("203.0.113.7").unwrap(),
         by_user.key_of("ann"),
     ];
     let both = key::all((by_address, by_user)).key_of(&parts);
-    instance
-        .live
-        .block(BlockTarget::Key(&both), NewBlock::block(DAY, "ops"))
-        .await
-        .unwrap();
+    instance.block(BlockTarget::Key(&both)).await;
     let send = async |users: &[&str]| {
         let peer: IpAddr = "203.0.113.7".parse().unwrap();
         let request = Request::get("/").extension(peer);
@@ -106,16 +89,16 @@ async fn blocked_combination_with_another_is_blocked() {
             .await
             .status()
     };
-    assert_eq!(send(&["ann"]).await, StatusCode::FORBIDDEN);
-    assert_eq!(send(&["bob", "ann"]).await, StatusCode::FORBIDDEN);
-    assert_eq!(send(&["bob"]).await, StatusCode::OK);
+    assert_eq!(send(&["ann"]).await, 403);
+    assert_eq!(send(&["bob", "ann"]).await, 403);
+    assert_eq!(send(&["bob"]).await, 200);
 }
 
 #[tokio::test]
 async fn network_is_blocked_and_address_in_it_allowed() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    let document = NewVersion::new(BY_ADDRESS, Format::Yaml, "ann");
-    instance.live.put(None, document).await.unwrap();
+    let instance = Instance::in_memory().await;
+    let document = yaml(BY_ADDRESS);
+    instance.put(document).await;
     let block = |text| {
         instance
             .live
@@ -124,10 +107,10 @@ async fn network_is_blocked_and_address_in_it_allowed() {
     assert_eq!(block("203.0.113.0/24").await.unwrap().id, "203.0.113.0/24");
     assert_eq!(block("2001:db8::/32").await.unwrap().id, "2001:db8::/32");
     for (address, status) in [
-        ("203.0.113.7", StatusCode::FORBIDDEN),
-        ("2001:db8:1::7", StatusCode::FORBIDDEN),
-        ("203.0.114.7", StatusCode::OK),
-        ("2001:db9::1", StatusCode::OK),
+        ("203.0.113.7", 403),
+        ("2001:db8:1::7", 403),
+        ("203.0.114.7", 200),
+        ("2001:db9::1", 200),
     ] {
         assert_eq!(from(&instance, address).await, status, "{address}");
     }
@@ -144,7 +127,7 @@ async fn network_is_blocked_and_address_in_it_allowed() {
     for _ in 0..5 {
         assert_eq!(
             from(&instance, "203.0.113.9").await,
-            StatusCode::OK,
+            200,
             "it is not counted either"
         );
     }
@@ -152,12 +135,8 @@ async fn network_is_blocked_and_address_in_it_allowed() {
 
 #[tokio::test]
 async fn mapped_address_blocks_its_ipv4_client() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    instance
-        .live
-        .put(None, NewVersion::new(BY_ADDRESS, Format::Yaml, "ann"))
-        .await
-        .unwrap();
+    let instance = Instance::in_memory().await;
+    instance.put(yaml(BY_ADDRESS)).await;
     let network = BlockTarget::Network("64:ff9b::198.51.100.0/120".parse().unwrap());
     for (target, id, client) in [
         (
@@ -167,28 +146,16 @@ async fn mapped_address_blocks_its_ipv4_client() {
         ),
         (network, "198.51.100.0/24", "198.51.100.9"),
     ] {
-        assert_eq!(
-            instance
-                .live
-                .block(target, NewBlock::block(DAY, "ops"))
-                .await
-                .unwrap()
-                .id,
-            id
-        );
+        assert_eq!(instance.block(target).await.id, id);
         assert_eq!(instance.live.block_target(target).unwrap().id(), id);
-        assert_eq!(
-            from(&instance, client).await,
-            StatusCode::FORBIDDEN,
-            "{client}"
-        );
+        assert_eq!(from(&instance, client).await, 403, "{client}");
     }
 }
 
 #[tokio::test]
 async fn ended_block_refuses_nothing() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    instance.live.put(None, new(50)).await.unwrap();
+    let instance = Instance::in_memory().await;
+    instance.put(new(50)).await;
     instance
         .live
         .block(
@@ -197,31 +164,24 @@ async fn ended_block_refuses_nothing() {
         )
         .await
         .unwrap();
-    eventually("it has ended", async || {
-        instance.ask("ann").await == StatusCode::OK
-    })
-    .await;
+    instance.until_status("ann", 200).await;
     assert_eq!(instance.live.blocks(), []);
 }
 
 #[tokio::test]
 async fn block_holds_across_documents() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    instance.live.put(None, new(50)).await.unwrap();
+    let instance = Instance::in_memory().await;
+    instance.put(new(50)).await;
     let ann = key::header("user").key_of("ann");
-    instance
-        .live
-        .block(BlockTarget::Key(&ann), NewBlock::block(DAY, "ops"))
-        .await
-        .unwrap();
-    instance.live.put(None, new(60)).await.unwrap();
-    assert_eq!(instance.ask("ann").await, StatusCode::FORBIDDEN);
+    instance.block(BlockTarget::Key(&ann)).await;
+    instance.put(new(60)).await;
+    assert_eq!(instance.ask("ann").await, 403);
 }
 
 #[tokio::test]
 async fn unknown_scope_is_an_error() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    instance.live.put(None, new(50)).await.unwrap();
+    let instance = Instance::in_memory().await;
+    instance.put(new(50)).await;
     let target = BlockTarget::Scoped {
         scope: "cookie session",
         text: "ann",
@@ -240,7 +200,7 @@ fn with_penalty(key: &str, most: &str, block: &str) -> NewVersion {
         "limits: [{{ name: all, quota: 2/minute, key: {key}, missing: share, penalty: {{ after: 1, step: 10m, most: {most}, \
          block: {block} }} }}]"
     );
-    NewVersion::new(document, Format::Yaml, "ann")
+    yaml(document)
 }
 
 #[tokio::test]
@@ -251,17 +211,11 @@ async fn client_at_last_step_is_blocked_everywhere() {
     };
     let [one, other] = [start().await, start().await];
     let document = with_penalty("header user", "10m", "everywhere");
-    one.live.put(None, document).await.unwrap();
-    // The client keeps sending, and the instance checks refused clients once a second.
-    eventually("it is blocked", async || {
-        one.ask("mallory").await == StatusCode::FORBIDDEN
-    })
-    .await;
-    eventually("it is blocked everywhere", async || {
-        other.ask("mallory").await == StatusCode::FORBIDDEN
-    })
-    .await;
-    assert_eq!(one.ask("ann").await, StatusCode::OK);
+    one.put(document).await;
+    // The client does not stop; the instance looks at it once a second.
+    one.until_status("mallory", 403).await;
+    other.until_status("mallory", 403).await;
+    assert_eq!(one.ask("ann").await, 200);
     let [block] = &other.live.blocks()[..] else {
         panic!("{:?}", other.live.blocks());
     };
@@ -282,22 +236,16 @@ async fn client_at_last_step_is_blocked_everywhere() {
         ("penalty", &block.reason)
     );
     other.live.unblock(&block.id, "ops").await.unwrap();
-    eventually("it is undone", async || {
-        one.ask("mallory").await == StatusCode::TOO_MANY_REQUESTS
-    })
-    .await;
+    one.until_status("mallory", 429).await;
 }
 
 #[tokio::test]
 async fn unblocked_client_stays_free_until_refused() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let instance = Instance::in_memory().await;
     let document = with_penalty("header user", "10m", "everywhere");
-    instance.live.put(None, document).await.unwrap();
+    instance.put(document).await;
     let until_blocked = async |client: &str| {
-        eventually("it is blocked", async || {
-            instance.ask(client).await == StatusCode::FORBIDDEN
-        })
-        .await;
+        instance.until_status(client, 403).await;
     };
     until_blocked("mallory").await;
     let block = instance.live.blocks().remove(0);
@@ -305,125 +253,108 @@ async fn unblocked_client_stays_free_until_refused() {
     until_blocked("eve").await;
     instance.live.unblock(&block.id, "ops").await.unwrap();
     until_blocked("trudy").await;
-    assert_eq!(instance.ask("mallory").await, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(instance.ask("mallory").await, 429);
 }
 
 #[tokio::test]
 async fn client_below_last_step_is_not_blocked() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let instance = Instance::in_memory().await;
     let document = with_penalty("header user", "20m", "everywhere");
-    instance.live.put(None, document).await.unwrap();
-    // Two requests are admitted, one refusal is free, and the next refusal is the first of two
-    // steps.
+    instance.put(document).await;
+    // Two requests are admitted, a refusal is free, and the next one is the first of two steps.
     for _ in 0..4 {
         instance.ask("bob").await;
     }
-    eventually("a client at the last step is blocked", async || {
-        instance.ask("mallory").await == StatusCode::FORBIDDEN
-    })
-    .await;
+    instance.until_status("mallory", 403).await;
     assert_eq!(instance.live.blocks().len(), 1);
-    assert_eq!(instance.ask("bob").await, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(instance.ask("bob").await, 429);
 }
 
 #[tokio::test]
 async fn penalty_of_shadow_limit_blocks_no_client() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let instance = Instance::in_memory().await;
     let penalty = "penalty: { after: 1, step: 10m, most: 10m, block: everywhere }";
     let document = format!(
         "limits:\n  - {{ name: dry, quota: 2/minute, key: header dry, missing: skip, shadow: true, {penalty} }}\n  \
          - {{ name: all, quota: 2/minute, key: header user, missing: skip, {penalty} }}\n"
     );
-    let document = NewVersion::new(document, Format::Yaml, "ann");
-    instance.live.put(None, document).await.unwrap();
+    let document = yaml(document);
+    instance.put(document).await;
     let dry = async || {
         let request = Request::get("/").header("dry", "bob");
         instance.send(request).await.status()
     };
     eventually("a client at the last step is blocked", async || {
-        assert_eq!(dry().await, StatusCode::OK);
-        instance.ask("mallory").await == StatusCode::FORBIDDEN
+        assert_eq!(dry().await, 200);
+        instance.ask("mallory").await == 403
     })
     .await;
-    assert_eq!(dry().await, StatusCode::OK);
+    assert_eq!(dry().await, 200);
     assert_eq!(instance.live.blocks().len(), 1);
 }
 
 #[tokio::test]
 async fn ended_allowance_exempts_no_client() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let instance = Instance::in_memory().await;
     let document = with_penalty("header user", "10m", "everywhere");
-    instance.live.put(None, document).await.unwrap();
+    instance.put(document).await;
     let allow = NewBlock::allow(Duration::from_millis(30), "ops");
     instance
         .live
         .block(BlockTarget::Text("mallory"), allow)
         .await
         .unwrap();
-    eventually("it is blocked", async || {
-        instance.ask("mallory").await == StatusCode::FORBIDDEN
-    })
-    .await;
+    instance.until_status("mallory", 403).await;
 }
 
 #[tokio::test]
 async fn penalty_blocks_network_of_address() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let instance = Instance::in_memory().await;
     let document = with_penalty("client_ip", "10m", "network");
-    instance.live.put(None, document).await.unwrap();
+    instance.put(document).await;
     eventually("it is blocked", async || {
-        from(&instance, "203.0.113.7").await == StatusCode::FORBIDDEN
+        from(&instance, "203.0.113.7").await == 403
     })
     .await;
     assert_eq!(instance.live.blocks()[0].id, "203.0.113.0/24");
-    assert_eq!(from(&instance, "203.0.113.99").await, StatusCode::FORBIDDEN);
-    assert_eq!(from(&instance, "203.0.114.7").await, StatusCode::OK);
+    assert_eq!(from(&instance, "203.0.113.99").await, 403);
+    assert_eq!(from(&instance, "203.0.114.7").await, 200);
 }
 
 #[tokio::test]
 async fn address_as_api_key_blocks_no_network() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let instance = Instance::in_memory().await;
     let document = with_penalty("header user", "10m", "network");
-    instance.live.put(None, document).await.unwrap();
+    instance.put(document).await;
     let forged = "203.0.113.7";
-    eventually("it is blocked", async || {
-        instance.ask(forged).await == StatusCode::FORBIDDEN
-    })
-    .await;
+    instance.until_status(forged, 403).await;
     assert_eq!(
         from(&instance, forged).await,
-        StatusCode::OK,
+        200,
         "the client of that address did nothing"
     );
 }
 
 #[tokio::test]
 async fn key_of_two_extractors_is_blocked() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let instance = Instance::in_memory().await;
     let document = "limits:\n  - { name: any, quota: 9/minute, key: [header x-api-key, client_ip] }\n  \
                     - { name: key, quota: 9/minute, key: header x-api-key, missing: skip }\n";
-    let new = NewVersion::new(document, Format::Yaml, "ops");
-    instance.live.put(None, new).await.unwrap();
+    let new = yaml(document);
+    instance.put(new).await;
     let target = BlockTarget::Text("sk_leaked");
     let blocked = instance.live.block(target, NewBlock::block(DAY, "ops"));
     blocked.await.unwrap();
     let with_key = Request::get("/").header("x-api-key", "sk_leaked");
-    assert_eq!(
-        instance.send(with_key).await.status(),
-        StatusCode::FORBIDDEN
-    );
+    assert_eq!(instance.send(with_key).await.status(), 403);
 }
 
 #[tokio::test]
 async fn ambiguous_key_is_refused_with_scopes() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let instance = Instance::in_memory().await;
     let document = "limits:\n  - { name: tenant, quota: 9/minute, key: header x-tenant }\n  \
                     - { name: key, quota: 9/minute, key: header x-api-key }\n";
-    instance
-        .live
-        .put(None, NewVersion::new(document, Format::Yaml, "ops"))
-        .await
-        .unwrap();
+    instance.put(yaml(document)).await;
     let scopes = ["header x-tenant", "header x-api-key"];
     assert_eq!(instance.live.scopes(), scopes);
     let leaked = "sk_leaked";
@@ -441,22 +372,15 @@ async fn ambiguous_key_is_refused_with_scopes() {
     };
     block(target).await.unwrap();
     let with_key = Request::get("/").header("x-api-key", leaked);
-    assert_eq!(
-        instance.send(with_key).await.status(),
-        StatusCode::FORBIDDEN
-    );
+    assert_eq!(instance.send(with_key).await.status(), 403);
 }
 
 #[tokio::test]
 async fn counter_of_all_clients_is_not_blocked() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let instance = Instance::in_memory().await;
     let document = "limits:\n  - { name: everyone, quota: 9/minute, key: none }\n  \
                     - { name: user, quota: 9/minute, key: header user, missing: share }\n";
-    instance
-        .live
-        .put(None, NewVersion::new(document, Format::Yaml, "ops"))
-        .await
-        .unwrap();
+    instance.put(yaml(document)).await;
     let without_user = key::header("user").key_of("");
     for counter in [&Key::EVERYONE, &without_user] {
         let hash = instance.live.key_hash(counter);
@@ -481,8 +405,8 @@ async fn counter_of_all_clients_is_not_blocked() {
 
 #[tokio::test]
 async fn client_is_blocked_by_hash() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    instance.live.put(None, new(50)).await.unwrap();
+    let instance = Instance::in_memory().await;
+    instance.put(new(50)).await;
     let ann = key::header("user").key_of("ann");
     let hash = instance.live.key_hash(&ann);
     let target = |hash| BlockTarget::Hash {
@@ -495,6 +419,6 @@ async fn client_is_blocked_by_hash() {
             .block(target(hash), NewBlock::block(DAY, "ops"))
     };
     assert_eq!(block(&hash).await.unwrap().id, hash);
-    assert_eq!(instance.ask("ann").await, StatusCode::FORBIDDEN);
+    assert_eq!(instance.ask("ann").await, 403);
     assert!(block("no hash").await.is_err());
 }

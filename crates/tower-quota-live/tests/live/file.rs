@@ -7,15 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
 use tower_quota::MemoryStore;
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{
-    BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, RedisRules, RuleStore,
-    RuleStoreError,
+    BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, RuleStore, RuleStoreError,
 };
 
-use crate::fixture::{Instance, document, eventually, new};
+use crate::fixture::{Instance, document, eventually, new, redis_rules, rules_file};
 
 /// Follows a file by events, with rare polls.
 async fn following(path: &Path) -> Instance {
@@ -39,9 +37,7 @@ async fn until_limits_of(instance: &Instance, user: &str, units: u64) {
 
 #[tokio::test]
 async fn edit_in_place_becomes_active() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rules.yaml");
-    fs::write(&path, document(500)).unwrap();
+    let (_folder, path) = rules_file(500);
     let instance = following(&path).await;
     assert_eq!(instance.limits("ann").await, [500, 1_000]);
     for units in [501, 502, 503] {
@@ -99,9 +95,7 @@ async fn swapped_config_map_becomes_active() {
 
 #[tokio::test]
 async fn deleted_file_keeps_last_document() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rules.yaml");
-    fs::write(&path, document(500)).unwrap();
+    let (_folder, path) = rules_file(500);
     let instance = following(&path).await;
     fs::remove_file(&path).unwrap();
     eventually("it is noticed", async || {
@@ -116,9 +110,7 @@ async fn deleted_file_keeps_last_document() {
 
 #[tokio::test]
 async fn broken_or_empty_file_keeps_last_document() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rules.yaml");
-    fs::write(&path, document(500)).unwrap();
+    let (_folder, path) = rules_file(500);
     let instance = following(&path).await;
     for broken in ["limits: [", "", "limits: [{ name: one, quota: lots }]"] {
         fs::write(&path, broken).unwrap();
@@ -149,9 +141,7 @@ async fn poll_finds_missed_change() {
 
 #[tokio::test]
 async fn put_replaces_a_writable_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rules.yaml");
-    fs::write(&path, document(500)).unwrap();
+    let (folder, path) = rules_file(500);
     let read_only = following(&path).await;
     let refused = read_only.live.put(None, new(1)).await;
     assert!(
@@ -184,9 +174,7 @@ async fn put_replaces_a_writable_file() {
 
 #[tokio::test]
 async fn one_of_two_concurrent_puts_wins() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rules.yaml");
-    fs::write(&path, document(500)).unwrap();
+    let (_folder, path) = rules_file(500);
     let instance = Instance::start(
         FileRules::new(&path).unwrap().writable(),
         LiveOptions::new(),
@@ -243,9 +231,7 @@ async fn replaced_file_keeps_its_permissions() {
 
 #[tokio::test]
 async fn shadow_of_file_is_written_when_promoted() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rules.yaml");
-    fs::write(&path, document(500)).unwrap();
+    let (_folder, path) = rules_file(500);
     let store: Arc<dyn RuleStore> = Arc::new(FileRules::new(&path).unwrap().writable());
     let rare = || LiveOptions::new().poll_every(Duration::from_secs(600));
     let start = async || Instance::counting(MemoryStore::new(), Arc::clone(&store), rare()).await;
@@ -261,9 +247,7 @@ async fn shadow_of_file_is_written_when_promoted() {
 
 #[tokio::test]
 async fn too_long_file_is_not_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rules.yaml");
-    fs::write(&path, document(500)).unwrap();
+    let (_folder, path) = rules_file(500);
     let store = FileRules::new(&path).unwrap().max_bytes(20);
     let instance = Instance::start(store, LiveOptions::new()).await;
     let error = instance.live.state().last_error.unwrap();
@@ -274,7 +258,7 @@ async fn too_long_file_is_not_read() {
 /// Starts two instances that follow one file and share their blocks.
 async fn two_followers(path: &Path, server: &RedisServer) -> [Instance; 2] {
     let start = async || {
-        let blocks = RedisRules::new(&server.url(), "blocks").unwrap();
+        let blocks = redis_rules(&server, "blocks");
         let rules = FileRules::new(path).unwrap().blocks_in(blocks);
         Instance::start(
             rules,
@@ -297,24 +281,18 @@ async fn blocks_are_shared_by_all_followers() {
         .block(BlockTarget::Text("ann"), hour.clone())
         .await
         .unwrap();
-    assert_eq!(one.ask("ann").await, StatusCode::FORBIDDEN);
-    eventually("it is blocked", async || {
-        other.ask("ann").await == StatusCode::FORBIDDEN
-    })
-    .await;
-    assert_eq!(other.ask("bob").await, StatusCode::OK);
-    // An instance that starts later has the block too, and a change of the file keeps all blocks.
+    assert_eq!(one.ask("ann").await, 403);
+    other.until_status("ann", 403).await;
+    assert_eq!(other.ask("bob").await, 200);
+    // An instance that starts later has it too, and a change of the file ends no block.
     let [late, _] = two_followers(&path, &server).await;
-    assert_eq!(late.ask("ann").await, StatusCode::FORBIDDEN);
+    assert_eq!(late.ask("ann").await, 403);
     fs::write(&path, document(501)).unwrap();
     until_limits_of(&other, "bob", 501).await;
-    assert_eq!(other.ask("ann").await, StatusCode::FORBIDDEN);
+    assert_eq!(other.ask("ann").await, 403);
 
     other.live.unblock(&block.id, "ops").await.unwrap();
-    eventually("it has ended", async || {
-        one.ask("ann").await == StatusCode::OK
-    })
-    .await;
+    one.until_status("ann", 200).await;
     let records = one.live.audit(9).await.unwrap();
     assert_eq!(records.len(), 2, "{records:?}");
 }
@@ -332,8 +310,7 @@ async fn lost_shared_blocks_are_restored() {
     block("bob").await.unwrap();
     for instance in [&one, &other] {
         eventually("both are blocked", async || {
-            instance.ask("ann").await == StatusCode::FORBIDDEN
-                && instance.ask("bob").await == StatusCode::FORBIDDEN
+            instance.ask("ann").await == 403 && instance.ask("bob").await == 403
         })
         .await;
     }
@@ -354,7 +331,7 @@ async fn file_is_followed_without_shared_blocks() {
     eventually("it is noticed", async || !one.live.state().is_healthy()).await;
     fs::write(&path, document(501)).unwrap();
     until_limits_of(&one, "bob", 501).await;
-    assert_eq!(one.ask("ann").await, StatusCode::FORBIDDEN);
+    assert_eq!(one.ask("ann").await, 403);
     let [late, _] = two_followers(&path, &server).await;
     assert_eq!(late.limits("bob").await, [501, 1_002]);
 
@@ -367,8 +344,5 @@ async fn file_is_followed_without_shared_blocks() {
         .block(BlockTarget::Text("eve"), hour)
         .await
         .unwrap();
-    eventually("it is blocked", async || {
-        one.ask("eve").await == StatusCode::FORBIDDEN
-    })
-    .await;
+    one.until_status("eve", 403).await;
 }

@@ -1,17 +1,24 @@
 //! Starts instances of a service with live rules.
 
 use std::convert::Infallible;
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
+use tempfile::TempDir;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::{Decision, MemoryStore, Policy, RateLimitLayer, ResponseBody, Store};
+use tower_quota_dev::RedisServer;
 use tower_quota_live::{
-    LiveOptions, LiveRules, NewVersion, RuleStore, ShadowCounts, StartError, WithoutRules,
+    Block, BlockTarget, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules,
+    RuleStore, ShadowCounts, StartError, Version, WithoutRules,
 };
 use tower_quota_rules::Format;
+
+pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
 /// The longest wait of a test for an expected event.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -34,6 +41,24 @@ pub(crate) fn new(units: u64) -> NewVersion {
     NewVersion::new(document(units), Format::Yaml, "ann")
 }
 
+/// Returns a document of ann.
+pub(crate) fn yaml(document: impl Into<String>) -> NewVersion {
+    NewVersion::new(document, Format::Yaml, "ann")
+}
+
+/// Returns the rules of this name on a server.
+pub(crate) fn redis_rules(server: &RedisServer, name: &str) -> RedisRules {
+    RedisRules::new(&server.url(), name).unwrap()
+}
+
+/// Returns a folder and a file of rules in it.
+pub(crate) fn rules_file(units: u64) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(units)).unwrap();
+    (folder, path)
+}
+
 pub(crate) fn broken() -> NewVersion {
     NewVersion::new(
         "limits: [{ name: one, quota: lots }]",
@@ -52,6 +77,10 @@ pub(crate) struct Instance {
 impl Instance {
     pub(crate) async fn start(store: impl RuleStore, options: LiveOptions) -> Self {
         Self::counting(MemoryStore::new(), Arc::new(store), options).await
+    }
+
+    pub(crate) async fn in_memory() -> Self {
+        Self::start(MemoryRules::new(), LiveOptions::new()).await
     }
 
     /// Starts an instance that counts in this store, with a listener for shadow documents.
@@ -98,8 +127,22 @@ impl Instance {
             .status()
     }
 
-    /// Sends a request of this user. Returns the limits of the decision, in the order of the
-    /// document.
+    pub(crate) async fn until_status(&self, user: &str, status: u16) {
+        let what = format!("{user} gets {status}");
+        eventually(&what, async || self.ask(user).await == status).await;
+    }
+
+    pub(crate) async fn put(&self, version: NewVersion) -> Version {
+        self.live.put(None, version).await.unwrap()
+    }
+
+    /// Blocks a client for a day.
+    pub(crate) async fn block(&self, target: BlockTarget<'_>) -> Block {
+        let block = NewBlock::block(DAY, "ops");
+        self.live.block(target, block).await.unwrap()
+    }
+
+    /// Sends a request of this user, and returns the limits of its decision, in the order of the document.
     pub(crate) async fn limits(&self, user: &str) -> Vec<u64> {
         let answer = self.send(Request::get("/").header("user", user)).await;
         let decision = answer.extensions().get::<Decision>();

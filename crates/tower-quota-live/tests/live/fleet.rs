@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tower_quota::MemoryStore;
 use tower_quota_dev::RedisServer;
-use tower_quota_live::{LiveOptions, RedisRules, RuleStore};
+use tower_quota_live::{LiveOptions, RuleStore};
 
-use crate::fixture::{Instance, broken, eventually, new, now};
+use crate::fixture::{Instance, broken, eventually, new, now, redis_rules};
 
 /// The longest time until a change is active on all instances.
 const PROMISE: Duration = Duration::from_secs(2);
@@ -15,7 +15,7 @@ const PROMISE: Duration = Duration::from_secs(2);
 async fn fleet(server: &RedisServer) -> Vec<Instance> {
     let mut fleet = Vec::new();
     for _ in 0..5 {
-        let redis = Arc::new(RedisRules::new(&server.url(), "fleet").unwrap());
+        let redis = Arc::new(redis_rules(&server, "fleet"));
         fleet.push(Instance::counting(MemoryStore::new(), redis, LiveOptions::new()).await);
     }
     fleet
@@ -31,9 +31,9 @@ async fn until_all_have(fleet: &[Instance], number: u64) {
 async fn bad_document_stays_out_everywhere() {
     let server = RedisServer::start();
     let fleet = fleet(&server).await;
-    fleet[0].live.put(None, new(5)).await.unwrap();
+    fleet[0].put(new(5)).await;
     until_all_have(&fleet, 1).await;
-    let careless = RedisRules::new(&server.url(), "fleet").unwrap();
+    let careless = redis_rules(&server, "fleet");
     careless.put(None, broken()).await.unwrap();
     for instance in &fleet {
         eventually("it is rejected", async || {
@@ -56,8 +56,8 @@ async fn bad_document_stays_out_everywhere() {
 async fn killed_redis_changes_no_decision() {
     let mut server = RedisServer::start();
     let fleet = fleet(&server).await;
-    fleet[0].live.put(None, new(5)).await.unwrap();
-    fleet[0].live.put(None, new(6)).await.unwrap();
+    fleet[0].put(new(5)).await;
+    fleet[0].put(new(6)).await;
     until_all_have(&fleet, 2).await;
     for _ in 0..3 {
         server.kill();

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use http::StatusCode;
 use tokio::sync::{Notify, watch};
 use tower_quota::MemoryStore;
 use tower_quota_dev::{Fault, FaultProxy, RedisServer};
@@ -15,13 +14,13 @@ use tower_quota_live::{
 };
 use tower_quota_rules::{Format, Rules};
 
-use crate::fixture::{Instance, broken, document, eventually, new};
+use crate::fixture::{Instance, broken, document, eventually, new, redis_rules, yaml};
 
 #[tokio::test]
 async fn put_document_is_in_force_at_once() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let instance = Instance::in_memory().await;
     assert!(instance.live.in_force().is_none() && !instance.live.state().is_healthy());
-    instance.live.put(None, new(5)).await.unwrap();
+    instance.put(new(5)).await;
     assert_eq!(instance.limits("ann").await, [5, 10]);
     instance.live.put(Some(1), new(7)).await.unwrap();
     assert_eq!(instance.limits("ann").await, [7, 14]);
@@ -44,10 +43,7 @@ async fn regions_of_document_reach_the_store() {
     for shares in ["eu: 30, us: 20", "eu: 60, us: 40", "eu: 20, us: 30"] {
         let text = format!("regions: {{ {shares} }}\n{}", document(5));
         // Shares without a pool are an error.
-        let put = instance
-            .live
-            .put(None, NewVersion::new(text, Format::Yaml, "ann"))
-            .await;
+        let put = instance.live.put(None, yaml(text)).await;
         assert_eq!(put.is_ok(), !shares.contains("60"), "{put:?}");
     }
     let shares = |eu, us| vec![("eu".to_owned(), eu), ("us".to_owned(), us)];
@@ -56,8 +52,8 @@ async fn regions_of_document_reach_the_store() {
 
 #[tokio::test]
 async fn invalid_document_is_not_put() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    instance.live.put(None, new(5)).await.unwrap();
+    let instance = Instance::in_memory().await;
+    instance.put(new(5)).await;
     let refused = instance.live.put(None, broken()).await;
     assert!(
         matches!(refused, Err(ChangeError::Invalid(_))),
@@ -72,8 +68,8 @@ async fn invalid_document_of_another_stays_out() {
     let store: Arc<dyn RuleStore> = Arc::new(MemoryRules::new());
     let instance =
         Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new()).await;
-    instance.live.put(None, new(5)).await.unwrap();
-    // Put the document as another program would, without a check.
+    instance.put(new(5)).await;
+    // Another program does not check it.
     store.put(None, broken()).await.unwrap();
     eventually("it is rejected", async || {
         instance.live.state().reloads.rejected == 1
@@ -203,7 +199,7 @@ async fn dropped_put_is_made_in_order() {
         policy
     });
     let instance = Instance::start(MemoryRules::new(), options).await;
-    instance.live.put(None, new(5)).await.unwrap();
+    instance.put(new(5)).await;
     tokio::select! {
         put = instance.live.put(None, new(6)) => unreachable!("{put:?}"),
         () = begun.notified() => {}
@@ -234,8 +230,8 @@ async fn document_that_panics_stays_rejected() {
         policy
     });
     let instance = Instance::start(MemoryRules::new(), options).await;
-    instance.live.put(None, new(5)).await.unwrap();
-    instance.live.put(None, new(6)).await.unwrap();
+    instance.put(new(5)).await;
+    instance.put(new(6)).await;
     let error = instance.live.state().last_error.unwrap_or_default();
     assert!(error.contains("version 2 is invalid"), "{error}");
     assert_eq!(instance.limits("ann").await, [5, 10]);
@@ -243,9 +239,9 @@ async fn document_that_panics_stays_rejected() {
 
 #[tokio::test]
 async fn rollback_is_a_new_version() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    instance.live.put(None, new(5)).await.unwrap();
-    instance.live.put(None, new(6)).await.unwrap();
+    let instance = Instance::in_memory().await;
+    instance.put(new(5)).await;
+    instance.put(new(6)).await;
     assert_eq!(
         instance.live.rollback(None, 1, "bob").await.unwrap().number,
         3
@@ -285,10 +281,10 @@ async fn rollback_is_a_new_version() {
 async fn restart_without_store_uses_local_copy() {
     let (mut server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
     let options = || LiveOptions::new().local_copy(folder.path().join("rules.copy"));
-    let redis = || RedisRules::new(&server.url(), "copy").unwrap();
+    let redis = || redis_rules(&server, "copy");
     let (first, again, late) = (redis(), redis(), redis());
     let instance = Instance::start(first, options()).await;
-    instance.live.put(None, new(5)).await.unwrap();
+    instance.put(new(5)).await;
     assert!(instance.live.close(Duration::from_secs(5)).await);
     server.kill();
 
@@ -316,12 +312,12 @@ async fn restart_without_store_uses_local_copy() {
 async fn empty_store_gets_local_copy_back() {
     let (server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
     let start = async || {
-        let redis = RedisRules::new(&server.url(), "empty").unwrap();
+        let redis = redis_rules(&server, "empty");
         let options = LiveOptions::new().poll_every(Duration::from_millis(20));
         Instance::start(redis, options.local_copy(folder.path().join("rules.copy"))).await
     };
     let first = start().await;
-    first.live.put(None, new(5)).await.unwrap();
+    first.put(new(5)).await;
     assert!(first.live.close(Duration::from_secs(5)).await);
     server.command("FLUSHALL").unwrap();
 
@@ -342,7 +338,7 @@ async fn broken_local_copy_is_not_used() {
         let unreachable = RedisRules::new("redis://127.0.0.1:1/", "none").unwrap();
         let instance = Instance::start(unreachable, LiveOptions::new().local_copy(&path)).await;
         assert!(!instance.live.is_ready());
-        assert_eq!(instance.ask("ann").await, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(instance.ask("ann").await, 503);
     }
 }
 
@@ -356,7 +352,7 @@ async fn silent_store_ends_every_call() {
         LiveOptions::new().poll_every(Duration::from_millis(50)),
     )
     .await;
-    instance.live.put(None, new(5)).await.unwrap();
+    instance.put(new(5)).await;
     proxy.inflict(Fault::Stall);
     let put = tokio::time::timeout(Duration::from_secs(10), instance.live.put(None, new(6))).await;
     assert!(
@@ -376,7 +372,7 @@ async fn silent_store_ends_every_call() {
         instance.live.state().is_healthy()
     })
     .await;
-    instance.live.put(None, new(7)).await.unwrap();
+    instance.put(new(7)).await;
     assert_eq!(instance.limits("ann").await, [7, 14]);
 }
 
@@ -390,9 +386,8 @@ async fn invalid_document_is_reported_after_an_outage() {
         LiveOptions::new().poll_every(Duration::from_millis(20)),
     )
     .await;
-    instance.live.put(None, new(5)).await.unwrap();
-    RedisRules::new(&server.url(), "outage")
-        .unwrap()
+    instance.put(new(5)).await;
+    redis_rules(&server, "outage")
         .put(None, broken())
         .await
         .unwrap();
@@ -416,7 +411,7 @@ async fn invalid_document_is_reported_after_an_outage() {
 
 #[tokio::test]
 async fn shadow_needs_a_document_in_force() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let instance = Instance::in_memory().await;
     let refused = instance.live.put(None, new(5).shadow()).await;
     assert!(
         matches!(refused, Err(ChangeError::Refused(_))),

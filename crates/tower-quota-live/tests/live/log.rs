@@ -71,12 +71,8 @@ impl Visit for Text {
 async fn changes_and_rejections_are_logged() {
     let log = Log::default();
     let _recording = tracing::subscriber::set_default(log.clone());
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    instance
-        .live
-        .put(None, new(5).comment("more room"))
-        .await
-        .unwrap();
+    let instance = Instance::in_memory().await;
+    instance.put(new(5).comment("more room")).await;
     let audit = [
         "who=\"ann\"",
         "what=\"put\"",

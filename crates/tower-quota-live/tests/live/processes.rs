@@ -15,7 +15,7 @@ use tower_quota_dev::RedisServer;
 use tower_quota_live::{LiveOptions, RedisRules, RuleStore};
 use tower_quota_redis::RedisStore;
 
-use crate::fixture::{Instance, eventually, new, now, pause};
+use crate::fixture::{Instance, eventually, new, now, pause, redis_rules};
 
 const PROCESSES: usize = 3;
 const CHANGES: u64 = 60;
@@ -97,7 +97,7 @@ impl Drop for Process {
 #[tokio::test(flavor = "multi_thread")]
 async fn sixty_changes_under_load_lose_no_count() {
     let server = RedisServer::start();
-    let rules = RedisRules::new(&server.url(), "storm").unwrap();
+    let rules = redis_rules(&server, "storm");
     rules.put(None, new(UNITS)).await.unwrap();
     let url = server.url();
     let mut processes: Vec<Process> = (0..PROCESSES).map(|_| Process::start(&url)).collect();

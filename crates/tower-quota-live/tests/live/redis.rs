@@ -8,7 +8,7 @@ use tower_quota_live::{
     RuleStore, RuleStoreError, Time,
 };
 
-use crate::fixture::{Instance, document, eventually, new, now};
+use crate::fixture::{Instance, document, eventually, new, now, redis_rules};
 
 /// Returns options with rare polls, so that only announcements help.
 pub(crate) fn announced() -> LiveOptions {
@@ -18,15 +18,15 @@ pub(crate) fn announced() -> LiveOptions {
 #[tokio::test]
 async fn poll_finds_change_after_lost_announcement() {
     let server = RedisServer::start();
-    let redis = RedisRules::new(&server.url(), "lost").unwrap();
+    let redis = redis_rules(&server, "lost");
     let instance = Instance::start(
         redis,
         LiveOptions::new().poll_every(Duration::from_millis(100)),
     )
     .await;
-    instance.live.put(None, new(5)).await.unwrap();
-    instance.live.put(None, new(6)).await.unwrap();
-    // Make a change without an announcement.
+    instance.put(new(5)).await;
+    instance.put(new(6)).await;
+    // A change that nothing announces.
     server
         .command("HSET quota:rules:{lost}:state current 1")
         .unwrap();
@@ -42,7 +42,7 @@ async fn poll_finds_change_after_lost_announcement() {
 #[tokio::test]
 async fn cut_subscription_is_made_anew() {
     let server = RedisServer::start();
-    let redis = || RedisRules::new(&server.url(), "cut").unwrap();
+    let redis = || redis_rules(&server, "cut");
     let (instance, writer) = (Instance::start(redis(), announced()).await, redis());
     for units in [5, 6, 7] {
         let subscribed = async || {
@@ -64,7 +64,7 @@ async fn cut_subscription_is_made_anew() {
 #[tokio::test]
 async fn two_writers_have_one_winner() {
     let server = RedisServer::start();
-    let store = RedisRules::new(&server.url(), "race").unwrap();
+    let store = redis_rules(&server, "race");
     store.put(None, new(1)).await.unwrap();
     for expected in 1..20 {
         let (one, other) = tokio::join!(
@@ -96,16 +96,16 @@ async fn documented_rights_suffice() {
         Instance::start(redis(), announced()).await,
         Instance::start(redis(), announced()).await,
     );
-    one.live.put(None, new(5)).await.unwrap();
+    one.put(new(5)).await;
     other.until_in_force(1).await;
-    one.live.put(None, new(6).shadow()).await.unwrap();
+    one.put(new(6).shadow()).await;
     one.ask("ann").await;
     assert_eq!(
         one.live.shadow_of_all().await.unwrap().unwrap().instances,
         1
     );
     one.live.promote(2, "ann").await.unwrap();
-    one.live.put(None, new(7).shadow()).await.unwrap();
+    one.put(new(7).shadow()).await;
     one.live.abandon(3, "ann").await.unwrap();
     one.live.rollback(None, 1, "ann").await.unwrap();
     let hour = NewBlock::block(Duration::from_secs(3_600), "ann");
@@ -142,7 +142,7 @@ async fn server_name_shows_no_password() {
 #[tokio::test]
 async fn newer_version_replaces_restored_version() {
     let server = RedisServer::start();
-    let store = RedisRules::new(&server.url(), "restored").unwrap();
+    let store = redis_rules(&server, "restored");
     let old = store.put(None, new(1)).await.unwrap();
     let newer = store.put(None, new(2)).await.unwrap();
     server.command("FLUSHALL").unwrap();
@@ -167,11 +167,11 @@ fn statistic(server: &RedisServer, section: &str, name: &str) -> u64 {
 async fn many_blocks_are_read_once_each() {
     let server = RedisServer::start();
     let start = async || {
-        let redis = RedisRules::new(&server.url(), "many").unwrap();
+        let redis = redis_rules(&server, "many");
         Instance::start(redis, announced()).await
     };
     let [one, other] = [start().await, start().await];
-    one.live.put(None, new(5)).await.unwrap();
+    one.put(new(5)).await;
     other.until_in_force(1).await;
     let sent = || statistic(&server, "stats", "total_net_output_bytes:");
     let before = sent();
@@ -215,7 +215,7 @@ async fn many_blocks_are_read_once_each() {
 #[tokio::test]
 async fn announcements_in_a_row_are_read_together() {
     let server = RedisServer::start();
-    let redis = || RedisRules::new(&server.url(), "row").unwrap();
+    let redis = || redis_rules(&server, "row");
     let (instance, writer) = (Instance::start(redis(), announced()).await, redis());
     writer.put(None, new(5)).await.unwrap();
     instance.until_in_force(1).await;
@@ -246,11 +246,11 @@ async fn announcements_in_a_row_are_read_together() {
 async fn thousands_of_blocks_cost_redis_a_millisecond_each() {
     let server = RedisServer::start();
     let start = async || {
-        let redis = RedisRules::new(&server.url(), "thousands").unwrap();
+        let redis = redis_rules(&server, "thousands");
         Instance::start(redis, announced()).await
     };
     let [one, other] = [start().await, start().await];
-    one.live.put(None, new(5)).await.unwrap();
+    one.put(new(5)).await;
     other.until_in_force(1).await;
     // The time of all commands in the one thread of Redis.
     let in_commands = || {
@@ -280,11 +280,11 @@ async fn thousands_of_blocks_cost_redis_a_millisecond_each() {
 async fn lost_blocks_return_after_a_put() {
     let server = RedisServer::start();
     let start = async || {
-        let redis = RedisRules::new(&server.url(), "lost-blocks").unwrap();
+        let redis = redis_rules(&server, "lost-blocks");
         Instance::start(redis, announced()).await
     };
     let [one, other] = [start().await, start().await];
-    one.live.put(None, new(5)).await.unwrap();
+    one.put(new(5)).await;
     other.until_in_force(1).await;
     let day = || NewBlock::block(Duration::from_secs(86_400), "ops");
     for user in ["ann", "bob"] {
@@ -308,10 +308,10 @@ async fn lost_blocks_return_after_a_put() {
         // Another process puts rules before an instance reads the store.
         if through_instance {
             let before = one.number();
-            let put = one.live.put(None, new(7)).await.unwrap();
+            let put = one.put(new(7)).await;
             assert!(put.number > before, "{} after {before}", put.number);
         } else {
-            let writer = RedisRules::new(&server.url(), "lost-blocks").unwrap();
+            let writer = redis_rules(&server, "lost-blocks");
             writer.put(None, new(6)).await.unwrap();
         }
         let stored = || server.command("HLEN quota:rules:{lost-blocks}:blocks");
@@ -349,7 +349,7 @@ fn block_of(number: u32, is_of_penalty: bool) -> Block {
 #[tokio::test]
 async fn blocks_of_penalties_leave_room_for_operators() {
     let server = RedisServer::start();
-    let store = RedisRules::new(&server.url(), "full").unwrap();
+    let store = redis_rules(&server, "full");
     let of_penalties = u32::try_from(MOST_PENALTY_BLOCKS).unwrap();
     let blocks: Vec<Block> = (0..of_penalties)
         .map(|number| block_of(number, true))

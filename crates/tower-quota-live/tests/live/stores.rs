@@ -11,7 +11,7 @@ use tower_quota_live::{
 };
 use tower_quota_rules::Format;
 
-use crate::fixture::{Instance, document, new};
+use crate::fixture::{Instance, document, new, redis_rules};
 
 async fn state(store: &dyn RuleStore) -> StoreState {
     store.state(None).await.unwrap().unwrap()
@@ -103,7 +103,7 @@ async fn keeps_blocks_of_operators(store: Arc<dyn RuleStore>) {
     let start = Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new());
     let instance = start.await;
     if instance.number() == 0 {
-        instance.live.put(None, new(1)).await.unwrap();
+        instance.put(new(1)).await;
     }
     let day = Duration::from_secs(86_400);
     let block = instance
@@ -133,7 +133,7 @@ async fn keeps_blocks_of_operators(store: Arc<dyn RuleStore>) {
 #[tokio::test]
 async fn penalty_replaces_no_block_of_operators() {
     let server = RedisServer::start();
-    let redis = || RedisRules::new(&server.url(), "blocks").unwrap();
+    let redis = || redis_rules(&server, "blocks");
     keeps_blocks_of_operators(Arc::new(MemoryRules::new())).await;
     keeps_blocks_of_operators(Arc::new(redis())).await;
     let folder = tempfile::tempdir().unwrap();
@@ -152,14 +152,14 @@ async fn memory_keeps_the_rules_of_stores() {
 #[tokio::test]
 async fn redis_keeps_the_rules_of_stores() {
     let server = RedisServer::start();
-    keeps_the_rules_of_stores(&RedisRules::new(&server.url(), "one").unwrap()).await;
-    bounds_what_it_keeps(&RedisRules::new(&server.url(), "two").unwrap()).await;
+    keeps_the_rules_of_stores(&redis_rules(&server, "one")).await;
+    bounds_what_it_keeps(&redis_rules(&server, "two")).await;
 }
 
 #[tokio::test]
 async fn changes_are_in_the_audit_log() {
     let server = RedisServer::start();
-    let redis = RedisRules::new(&server.url(), "audit").unwrap();
+    let redis = redis_rules(&server, "audit");
     let instance = Instance::start(redis, LiveOptions::new()).await;
     let live = &instance.live;
     live.put(None, new(5)).await.unwrap();
@@ -215,11 +215,11 @@ async fn audit_log_is_bounded() {
     let server = RedisServer::start();
     let stores: [Box<dyn RuleStore>; 2] = [
         Box::new(MemoryRules::new()),
-        Box::new(RedisRules::new(&server.url(), "bounded").unwrap()),
+        Box::new(redis_rules(&server, "bounded")),
     ];
     for store in stores {
-        let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-        instance.live.put(None, new(1)).await.unwrap();
+        let instance = Instance::in_memory().await;
+        instance.put(new(1)).await;
         let record = instance.live.audit(1).await.unwrap().remove(0);
         for _ in 0..1_010 {
             store.record(record.clone()).await.unwrap();

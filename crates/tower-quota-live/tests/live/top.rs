@@ -14,7 +14,7 @@ async fn instance(url: &str, name: &str, options: LiveOptions) -> Instance {
         .unwrap()
         .every(Duration::from_millis(200));
     let instance = Instance::start(MemoryRules::new(), options.shared_top(top)).await;
-    instance.live.put(None, new(1)).await.unwrap();
+    instance.put(new(1)).await;
     instance
 }
 
@@ -119,8 +119,8 @@ async fn ended_instance_is_forgotten() {
 }
 
 #[tokio::test]
-async fn instance_without_shared_top_lists_no_sums() {
-    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+async fn instance_without_shared_top_has_none() {
+    let instance = Instance::in_memory().await;
     assert!(merged(&instance).await.is_none());
     assert!(SharedTop::new("redis://127.0.0.1", "a name").is_err());
 }

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use tower_quota::{Check, Limit, Policy, Quota, RateLimitLayer, RedisStore, key};
-use tower_quota_testkit::{ManualClock, RedisServer};
+use tower_quota_dev::RedisServer;
+use tower_quota_testkit::ManualClock;
 use tracing::Level;
 use tracing::subscriber::set_default;
 
