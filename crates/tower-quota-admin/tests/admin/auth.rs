@@ -5,7 +5,7 @@ use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminError, AdminOptions, Author, ProblemKind, Role, router};
 use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, WithoutRules};
 
-use crate::server::{HOLDER, Instance, TOKEN, options, problem};
+use crate::server::{HOLDER, Instance, TOKEN, options, problem, send};
 
 async fn build(options: AdminOptions) -> Option<AdminError> {
     let handle = RateLimitLayer::new(MemoryStore::new(), Policy::new()).handle();
@@ -70,11 +70,7 @@ async fn request_without_right_token_is_refused() {
         &format!("Bearer {TOKEN}x"),
     ] {
         let request = instance.anonymous(Method::GET, "/v1/health");
-        let response = request
-            .header("Authorization", authorization)
-            .send()
-            .await
-            .unwrap();
+        let response = send(request.header("Authorization", authorization)).await;
         assert_eq!(
             response.headers()["www-authenticate"],
             "Bearer realm=\"tower-quota\""
@@ -84,11 +80,8 @@ async fn request_without_right_token_is_refused() {
     let twice = instance
         .request(Method::GET, "/v1/health")
         .header("Authorization", "Bearer wrong");
-    assert_eq!(
-        twice.send().await.unwrap().status(),
-        StatusCode::UNAUTHORIZED
-    );
-    assert_eq!(instance.get("/v1/health").await.status(), StatusCode::OK);
+    assert_eq!(send(twice).await.status(), 401);
+    assert_eq!(instance.get("/v1/health").await.status(), 200);
 }
 
 #[tokio::test]
@@ -99,27 +92,20 @@ async fn only_wrong_tokens_are_limited() {
         let request = instance
             .anonymous(Method::GET, "/v1/rules")
             .bearer_auth(format!("a wrong token, number {guess}"));
-        statuses.push(request.send().await.unwrap().status());
+        statuses.push(send(request).await.status());
     }
-    let refused = statuses
-        .iter()
-        .filter(|status| **status == StatusCode::UNAUTHORIZED)
-        .count();
+    let refused = statuses.iter().filter(|status| **status == 401).count();
     assert!((10..=12).contains(&refused), "{refused} guesses");
     assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS));
     for _ in 0..40 {
-        assert_eq!(instance.get("/v1/health").await.status(), StatusCode::OK);
+        assert_eq!(instance.get("/v1/health").await.status(), 200);
     }
 }
 
 #[tokio::test]
 async fn unknown_path_needs_a_token_too() {
     let instance = Instance::start().await;
-    let response = instance
-        .anonymous(Method::GET, "/nothing")
-        .send()
-        .await
-        .unwrap();
+    let response = send(instance.anonymous(Method::GET, "/nothing")).await;
     problem(response, ProblemKind::Unauthenticated).await;
 }
 
@@ -139,12 +125,12 @@ async fn own_layer_names_the_author() {
         admin: crate::server::serve(admin).await,
         ..Instance::start().await
     };
-    let put = instance
-        .put_rules(crate::server::RULES)
-        .header("If-None-Match", "*")
-        .send()
-        .await
-        .unwrap();
+    let put = send(
+        instance
+            .put_rules(crate::server::RULES)
+            .header("If-None-Match", "*"),
+    )
+    .await;
     assert_eq!(
         put.json::<serde_json::Value>().await.unwrap()["author"],
         "ann"
@@ -158,11 +144,11 @@ async fn role_bounds_what_a_token_may_do() {
         .bearer_token_of_role(Role::Operate, "on-call", "the token to operate with");
     let instance = Instance::with(MemoryRules::new(), tokens).await;
     let put = instance.put_rules(crate::server::RULES);
-    put.header("If-None-Match", "*").send().await.unwrap();
+    send(put.header("If-None-Match", "*")).await;
     let client = serde_json::json!({ "limit": "minute", "key": "ann" });
     let ask = async |token: &str, method: Method, path: &str| {
         let request = instance.anonymous(method, path).bearer_auth(token);
-        request.json(&client).send().await.unwrap()
+        send(request.json(&client)).await
     };
     let (read, operate) = ("the token to read with", "the token to operate with");
     for (token, role, method, path, needed) in [
@@ -206,7 +192,7 @@ async fn role_bounds_what_a_token_may_do() {
         let response = ask(token, method, path).await;
         assert_eq!(response.headers()["tower-quota-role"], role, "{path}");
         let Some(needed) = needed else {
-            assert_eq!(response.status(), StatusCode::OK, "{path}");
+            assert_eq!(response.status(), 200, "{path}");
             continue;
         };
         let body = problem(response, ProblemKind::RoleRequired).await;
@@ -223,7 +209,7 @@ async fn own_layer_restricts_by_role() {
         admin: crate::server::serve(admin.layer(axum::Extension(Role::Read))).await,
         ..Instance::start().await
     };
-    assert_eq!(instance.get("/v1/health").await.status(), StatusCode::OK);
+    assert_eq!(instance.get("/v1/health").await.status(), 200);
     let reset = instance.request(Method::POST, "/v1/clients/reset");
-    problem(reset.send().await.unwrap(), ProblemKind::RoleRequired).await;
+    problem(send(reset).await, ProblemKind::RoleRequired).await;
 }

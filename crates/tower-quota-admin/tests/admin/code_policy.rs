@@ -2,12 +2,12 @@
 
 use axum::Router;
 use axum::routing::get;
-use reqwest::{Client, Method, StatusCode};
+use reqwest::{Client, Method};
 use serde_json::json;
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 use tower_quota_admin::{ProblemKind, router};
 
-use crate::server::{Instance, options, problem, serve};
+use crate::server::{Instance, options, problem, send, serve};
 
 #[tokio::test]
 async fn policy_of_code_is_operated_without_document() {
@@ -35,8 +35,8 @@ async fn policy_of_code_is_operated_without_document() {
     let health = instance.json("/v1/health").await;
     assert_eq!(health["healthy"], true);
     assert_eq!(health.get("rules"), None, "no source is missing");
-    assert_eq!(instance.get("/v1/ready").await.status(), StatusCode::OK);
-    assert_eq!(instance.get("/v1/events").await.status(), StatusCode::OK);
+    assert_eq!(instance.get("/v1/ready").await.status(), 200);
+    assert_eq!(instance.get("/v1/events").await.status(), 200);
 
     for (method, path) in [
         (Method::GET, "/v1/rules"),
@@ -44,7 +44,7 @@ async fn policy_of_code_is_operated_without_document() {
         (Method::GET, "/v1/blocks"),
         (Method::POST, "/v1/explain"),
     ] {
-        let response = instance.request(method, path).send().await.unwrap();
+        let response = send(instance.request(method, path)).await;
         let body = problem(response, ProblemKind::NotFound).await;
         let detail = body["detail"].as_str().unwrap();
         assert!(detail.contains("code of this service"), "{path}: {detail}");

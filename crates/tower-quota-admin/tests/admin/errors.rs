@@ -3,23 +3,19 @@
 
 use std::time::Duration;
 
-use reqwest::{Method, StatusCode};
+use reqwest::Method;
 use serde_json::json;
 use tower_quota_admin::{AdminOptions, ProblemKind};
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{FileRules, MemoryRules, RedisRules};
 
-use crate::server::{Instance, RULES, options, problem};
+use crate::server::{Instance, RULES, options, problem, send};
 
 #[tokio::test]
 async fn unknown_path_and_method_are_problems() {
     let instance = Instance::start().await;
     problem(instance.get("/v1/nothing").await, ProblemKind::NotFound).await;
-    let response = instance
-        .request(Method::PATCH, "/v1/rules")
-        .send()
-        .await
-        .unwrap();
+    let response = send(instance.request(Method::PATCH, "/v1/rules")).await;
     assert_eq!(response.headers()["allow"], "GET,HEAD,PUT");
     problem(response, ProblemKind::MethodNotAllowed).await;
     problem(instance.get("/v1/rules").await, ProblemKind::NotFound).await;
@@ -62,7 +58,7 @@ async fn form_of_a_page_changes_nothing() {
                 .header("Content-Type", content_type)
                 .header("If-Match", "*");
             problem(
-                request.body(RULES).send().await.unwrap(),
+                send(request.body(RULES)).await,
                 ProblemKind::UnsupportedType,
             )
             .await;
@@ -97,7 +93,7 @@ async fn unreadable_body_is_a_problem() {
         .put_rules("")
         .header("If-Match", "*")
         .body(vec![0xff]);
-    problem(no_text.send().await.unwrap(), ProblemKind::InvalidRequest).await;
+    problem(send(no_text).await, ProblemKind::InvalidRequest).await;
 }
 
 #[tokio::test]
@@ -105,25 +101,20 @@ async fn huge_body_is_refused() {
     let instance = Instance::with_rules().await;
     let body = " ".repeat(AdminOptions::LONGEST_BODY + 1);
     problem(
-        instance
-            .put_rules(&body)
-            .header("If-Match", "*")
-            .send()
-            .await
-            .unwrap(),
+        send(instance.put_rules(&body).header("If-Match", "*")).await,
         ProblemKind::TooLarge,
     )
     .await;
     // Only documents are large.
     let key = json!({ "key": "k".repeat(AdminOptions::LONGEST_JSON) });
     let find = instance.request(Method::POST, "/v1/clients/find");
-    let find = find.json(&key).send().await.unwrap();
+    let find = send(find.json(&key)).await;
     let refused = problem(find, ProblemKind::TooLarge).await;
     let detail = refused["detail"].as_str().unwrap();
     assert!(detail.contains("65536"), "{detail}");
     let document = instance.put_rules(&format!("{RULES}#{}", " ".repeat(1_000_000)));
-    let document = document.header("If-Match", "*").send().await.unwrap();
-    assert_eq!(document.status(), StatusCode::OK);
+    let document = send(document.header("If-Match", "*")).await;
+    assert_eq!(document.status(), 200);
 }
 
 #[tokio::test]
@@ -138,11 +129,7 @@ async fn slow_body_times_out() {
         .header("Content-Type", "application/yaml");
     let endless =
         reqwest::Body::wrap_stream(tokio_stream::pending::<Result<Vec<u8>, std::io::Error>>());
-    problem(
-        request.body(endless).send().await.unwrap(),
-        ProblemKind::Timeout,
-    )
-    .await;
+    problem(send(request.body(endless)).await, ProblemKind::Timeout).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,22 +137,12 @@ async fn unavailable_source_is_a_problem() {
     let mut redis = RedisServer::start();
     let url = redis.url();
     let instance = Instance::with(RedisRules::new(&url, "test").unwrap(), options()).await;
-    instance
-        .put_rules(RULES)
-        .header("If-None-Match", "*")
-        .send()
-        .await
-        .unwrap();
+    send(instance.put_rules(RULES).header("If-None-Match", "*")).await;
     let tag = instance.tag("/v1/rules").await;
     redis.kill();
     // You can read the active rules, but not change them.
-    assert_eq!(instance.get("/v1/rules").await.status(), StatusCode::OK);
-    let put = instance
-        .put_rules(RULES)
-        .header("If-Match", tag)
-        .send()
-        .await
-        .unwrap();
+    assert_eq!(instance.get("/v1/rules").await.status(), 200);
+    let put = send(instance.put_rules(RULES).header("If-Match", tag)).await;
     let refused = problem(put, ProblemKind::Unavailable).await;
     assert!(!refused.to_string().contains(&url), "{refused}");
     problem(instance.get("/v1/audit").await, ProblemKind::Unavailable).await;
@@ -177,12 +154,7 @@ async fn read_only_source_is_a_problem() {
     let path = folder.path().join("rules.yaml");
     std::fs::write(&path, RULES).unwrap();
     let instance = Instance::with(FileRules::new(&path).unwrap(), options()).await;
-    let put = instance
-        .put_rules(RULES)
-        .header("If-Match", "*")
-        .send()
-        .await
-        .unwrap();
+    let put = send(instance.put_rules(RULES).header("If-Match", "*")).await;
     problem(put, ProblemKind::ReadOnly).await;
 }
 
@@ -196,14 +168,14 @@ async fn file_takes_its_own_format_alone() {
         .request(Method::PUT, "/v1/rules")
         .header("If-Match", "*")
         .json(&json!({ "allow_empty": true }));
-    problem(json.send().await.unwrap(), ProblemKind::UnsupportedType).await;
-    let put = instance
-        .put_rules("limits: [{ name: a, quota: 1/hour }]")
-        .header("If-Match", "*")
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(put.status(), StatusCode::OK);
+    problem(send(json).await, ProblemKind::UnsupportedType).await;
+    let put = send(
+        instance
+            .put_rules("limits: [{ name: a, quota: 1/hour }]")
+            .header("If-Match", "*"),
+    )
+    .await;
+    assert_eq!(put.status(), 200);
     assert!(std::fs::read_to_string(&path).unwrap().contains("1/hour"));
 }
 
@@ -212,7 +184,7 @@ async fn responses_keep_browsers_out() {
     let instance = Instance::with_rules().await;
     for response in [
         instance.get("/v1/health").await,
-        instance.anonymous(Method::GET, "/").send().await.unwrap(),
+        send(instance.anonymous(Method::GET, "/")).await,
     ] {
         let field = |name| {
             response
@@ -233,21 +205,16 @@ async fn responses_keep_browsers_out() {
 #[tokio::test]
 async fn long_comment_is_a_problem() {
     let instance = Instance::with_rules().await;
-    let response = instance
-        .request(Method::POST, "/v1/rules/rollback")
-        .header("X-Comment", "x".repeat(1_001))
-        .json(&json!({ "version": 1 }))
-        .send()
-        .await
-        .unwrap();
+    let response = send(
+        instance
+            .request(Method::POST, "/v1/rules/rollback")
+            .header("X-Comment", "x".repeat(1_001))
+            .json(&json!({ "version": 1 })),
+    )
+    .await;
     problem(response, ProblemKind::InvalidRequest).await;
     let block = json!({ "target": "ann", "seconds": 60, "reason": "x".repeat(1_001) });
-    let response = instance
-        .request(Method::PUT, "/v1/blocks")
-        .json(&block)
-        .send()
-        .await
-        .unwrap();
+    let response = send(instance.request(Method::PUT, "/v1/blocks").json(&block)).await;
     problem(response, ProblemKind::InvalidRequest).await;
 }
 
@@ -274,12 +241,12 @@ async fn unknown_query_parameter_is_a_problem() {
         .header("If-Match", "*")
         .header("Content-Type", "application/yaml")
         .body("limits: []");
-    let put = put.send().await.unwrap();
+    let put = send(put).await;
     problem(put, ProblemKind::InvalidRequest).await;
     assert_eq!(instance.number().await, 1);
     // Access logs of proxies would contain a reason in the URL.
     let reset = instance.request(Method::POST, "/v1/clients/reset?comment=oops");
     let ann = serde_json::json!({ "limit": "minute", "key": "ann" });
-    let reset = reset.json(&ann).send().await.unwrap();
+    let reset = send(reset.json(&ann)).await;
     problem(reset, ProblemKind::InvalidRequest).await;
 }

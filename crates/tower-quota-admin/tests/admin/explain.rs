@@ -1,12 +1,12 @@
 //! Tests explanations, with routes, keys from code, and unknown inputs of a sample.
 
-use reqwest::{Method, StatusCode};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tower_quota::key;
 use tower_quota_live::{LiveOptions, MemoryRules};
 use tower_quota_rules::{CodeParts, Rules};
 
-use crate::server::{Instance, options};
+use crate::server::{Instance, options, send};
 
 /// The tenant that an outer layer adds.
 #[derive(Clone)]
@@ -32,20 +32,15 @@ async fn instance() -> Instance {
         LiveOptions::new().read_with(move |text, format| Rules::parse_with(text, format, &parts));
     let instance = Instance::with_live_options(MemoryRules::new(), options(), live).await;
     let put = instance.put_rules(RULES).header("If-None-Match", "*");
-    let put = put.send().await.unwrap();
-    assert_eq!(
-        put.status(),
-        StatusCode::OK,
-        "{}",
-        put.text().await.unwrap()
-    );
+    let put = send(put).await;
+    assert_eq!(put.status(), 200, "{}", put.text().await.unwrap());
     instance
 }
 
 async fn explain(instance: &Instance, sample: Value) -> (Vec<String>, Value) {
     let request = instance.request(Method::POST, "/v1/explain").json(&sample);
-    let response = request.send().await.unwrap();
-    assert_eq!(response.status(), StatusCode::OK);
+    let response = send(request).await;
+    assert_eq!(response.status(), 200);
     let explained: Value = response.json().await.unwrap();
     let limits = explained["limits"].as_array().unwrap().iter();
     let names = limits.map(|limit| limit["name"].as_str().unwrap().to_owned());

@@ -46,18 +46,8 @@ impl Instance {
     /// Starts an instance with rules in memory, and puts [`RULES`].
     pub(crate) async fn with_rules() -> Self {
         let instance = Self::start().await;
-        let put = instance
-            .put_rules(RULES)
-            .header("If-None-Match", "*")
-            .send()
-            .await
-            .unwrap();
-        assert_eq!(
-            put.status(),
-            StatusCode::OK,
-            "{}",
-            put.text().await.unwrap()
-        );
+        let put = send(instance.put_rules(RULES).header("If-None-Match", "*")).await;
+        assert_eq!(put.status(), 200, "{}", put.text().await.unwrap());
         instance
     }
 
@@ -109,25 +99,29 @@ impl Instance {
         self.anonymous(method, path).bearer_auth(TOKEN)
     }
 
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Response {
+        send(self.request(Method::POST, path).json(body)).await
+    }
+
     /// Starts a request to the admin API, without a token.
     pub(crate) fn anonymous(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.admin))
     }
 
     pub(crate) async fn get(&self, path: &str) -> Response {
-        self.request(Method::GET, path).send().await.unwrap()
+        send(self.request(Method::GET, path)).await
     }
 
     pub(crate) async fn json(&self, path: &str) -> Value {
         let response = self.get(path).await;
-        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        assert_eq!(response.status(), 200, "{path}");
         response.json().await.unwrap()
     }
 
     /// Returns the ETag of an answer.
     pub(crate) async fn tag(&self, path: &str) -> String {
         let response = self.get(path).await;
-        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        assert_eq!(response.status(), 200, "{path}");
         response.headers()["etag"].to_str().unwrap().to_owned()
     }
 
@@ -146,12 +140,8 @@ impl Instance {
 
     /// Returns the status of a request to the service by the holder of an API key.
     pub(crate) async fn ask(&self, key: &str) -> StatusCode {
-        self.client
-            .get(&self.service)
-            .header("x-api-key", key)
-            .send()
+        send(self.client.get(&self.service).header("x-api-key", key))
             .await
-            .unwrap()
             .status()
     }
 
@@ -159,32 +149,31 @@ impl Instance {
     pub(crate) async fn client(&self, operation: &str, body: Value) -> Value {
         let path = format!("/v1/clients/{operation}");
         let request = self.request(Method::POST, &path).json(&body);
-        let response = request.send().await.unwrap();
-        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        let response = send(request).await;
+        assert_eq!(response.status(), 200, "{path}");
         response.json().await.unwrap()
     }
 
     /// Removes a block.
     pub(crate) async fn unblock(&self, target: &str) -> Response {
-        self.request(Method::POST, "/v1/blocks/remove")
-            .json(&json!({ "target": target }))
-            .send()
-            .await
-            .unwrap()
+        send(
+            self.request(Method::POST, "/v1/blocks/remove")
+                .json(&json!({ "target": target })),
+        )
+        .await
     }
 
     /// Blocks a client.
     pub(crate) async fn block(&self, target: &str) -> Value {
         let body = json!({ "target": target, "seconds": 60, "reason": "abuse" });
-        let response = self
-            .request(Method::PUT, "/v1/blocks")
-            .json(&body)
-            .send()
-            .await
-            .unwrap();
-        assert_eq!(response.status(), StatusCode::OK);
+        let response = send(self.request(Method::PUT, "/v1/blocks").json(&body)).await;
+        assert_eq!(response.status(), 200);
         response.json().await.unwrap()
     }
+}
+
+pub(crate) async fn send(request: RequestBuilder) -> Response {
+    request.send().await.unwrap()
 }
 
 /// Returns the number of a version by its entity tag, which is `"NUMBER-HASH"`.

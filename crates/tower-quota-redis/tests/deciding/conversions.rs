@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Decision, Key, Operation, Quota, Store};
-use tower_quota_redis::RedisStore;
 use tower_quota_dev::RedisServer;
+use tower_quota_redis::RedisStore;
 use tower_quota_testkit::ManualClock;
 
 const MINUTE: Quota = Quota::per_minute(100);
