@@ -258,7 +258,7 @@ async fn too_long_file_is_not_read() {
 /// Starts two instances that follow one file and share their blocks.
 async fn two_followers(path: &Path, server: &RedisServer) -> [Instance; 2] {
     let start = async || {
-        let blocks = redis_rules(&server, "blocks");
+        let blocks = redis_rules(server, "blocks");
         let rules = FileRules::new(path).unwrap().blocks_in(blocks);
         Instance::start(
             rules,

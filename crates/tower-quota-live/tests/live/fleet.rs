@@ -15,7 +15,7 @@ const PROMISE: Duration = Duration::from_secs(2);
 async fn fleet(server: &RedisServer) -> Vec<Instance> {
     let mut fleet = Vec::new();
     for _ in 0..5 {
-        let redis = Arc::new(redis_rules(&server, "fleet"));
+        let redis = Arc::new(redis_rules(server, "fleet"));
         fleet.push(Instance::counting(MemoryStore::new(), redis, LiveOptions::new()).await);
     }
     fleet

@@ -270,7 +270,7 @@ async fn admitted(instances: &[Instance; 2], user: &str) -> u64 {
 async fn sharing(server: &RedisServer, quota: &str) -> [Instance; 2] {
     let counters = MemoryStore::new();
     let start = async || {
-        let redis = redis_rules(&server, "credits");
+        let redis = redis_rules(server, "credits");
         Instance::counting(counters.clone(), std::sync::Arc::new(redis), announced()).await
     };
     let both = [start().await, start().await];
