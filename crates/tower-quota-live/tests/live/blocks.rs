@@ -8,7 +8,6 @@ use http::{Request, StatusCode};
 use tower_quota::key::{self, KeyExtractor};
 use tower_quota::{Key, MemoryStore};
 use tower_quota_dev::RedisServer;
-use tower_quota_dev::RedisServer;
 use tower_quota_live::{
     BlockKind, BlockTarget, ChangeError, LiveOptions, MemoryRules, NewBlock, NewVersion, RuleStore,
 };

@@ -7,7 +7,6 @@ use http::StatusCode;
 use tower_quota::key::KeyExtractor;
 use tower_quota::{Key, MemoryStore, Policy, Quota, RateLimitLayer, Store, key};
 use tower_quota_dev::RedisServer;
-use tower_quota_dev::RedisServer;
 use tower_quota_live::{
     Block, BlockTarget, ChangeError, FileRules, LiveOptions, LiveRules, MemoryRules, Target, Time,
 };
