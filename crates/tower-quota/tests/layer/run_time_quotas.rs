@@ -1,6 +1,6 @@
 //! Quotas that depend on the request.
 
-use http::{Request, StatusCode};
+use http::Request;
 use tower::{Layer, ServiceExt};
 use tower_quota::{
     Limit, MemoryStore, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer, key,
@@ -262,7 +262,7 @@ async fn redis_counts_each_client_by_own_quota() {
     for call in calls {
         let (user, response) = call.await.unwrap();
         assert_eq!(field(&response, "x-ratelimit-policy"), None, "not degraded");
-        *admitted.entry(user).or_insert(0) += i32::from(response.status() == StatusCode::OK);
+        *admitted.entry(user).or_insert(0) += i32::from(response.status() == http::StatusCode::OK);
     }
     for (user, _, expected) in quotas {
         assert_eq!(admitted[user], expected, "{user}");

@@ -9,8 +9,8 @@ use tower_quota::{
 };
 
 use crate::shared::{
-    Answer, Inner, Limited, answer_to, assert_field, assert_no_field, decision_of, failing_store,
-    field, per_minute, policy_of, stopped_store,
+    Answer, Inner, Limited, answer_to, assert_field, assert_no_field, failing_store, field,
+    per_minute, policy_of, stopped_store,
 };
 
 fn call(content_type: &str) -> http::request::Builder {
@@ -305,7 +305,7 @@ async fn decision_makes_the_status_of_the_layer() {
     limited.get().await;
     let response = limited.get().await;
     let of_layer = tonic::Status::from_header_map(response.headers()).unwrap();
-    let decision = decision_of(&response);
+    let decision = crate::shared::decision_of(&response);
 
     let refused = Refused::of(decision).unwrap();
     let status = tonic::Status::from(GrpcStatus::of(&refused));

@@ -20,7 +20,7 @@ use tonic_web::GrpcWebLayer;
 use tower::ServiceExt;
 use tower_quota::{MemoryStore, MissingKey, Protocol, RateLimitLayer, key};
 
-use crate::shared::{answer_to, per_minute, policy_of, stopped_layer};
+use crate::shared::{per_minute, policy_of, stopped_layer};
 
 /// Returns a layer that admits one call a minute.
 fn layer() -> RateLimitLayer<MemoryStore> {
@@ -281,5 +281,8 @@ async fn tonic_server_answers_in_grpc_by_default() {
     let request = Request::post(format!("http://{address}/grpc.health.v1.Health/Check"))
         .body(Body::empty())
         .unwrap();
-    assert_eq!(answer_to(&channel, request).await.status(), 429);
+    assert_eq!(
+        crate::shared::answer_to(&channel, request).await.status(),
+        429
+    );
 }
