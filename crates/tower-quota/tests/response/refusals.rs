@@ -219,9 +219,7 @@ async fn refusal_may_be_a_stream() {
 
     let limited = Limited::with(twice(), |layer| {
         layer.on_refused(|_| {
-            Response::new(axum::body::Body::new(http_body_util::Full::new(
-                bytes::Bytes::from("streamed"),
-            )))
+            Response::new(axum::body::Body::new(Full::new(Bytes::from("streamed"))))
         })
     });
     let limited = spent(limited).await;
