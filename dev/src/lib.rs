@@ -2,7 +2,8 @@
 //!
 //! 1. [`RedisServer`], [`RedisCluster`], [`RedisSentinel`]: real servers on free ports, with or without TLS.
 //! 2. [`FaultProxy`]: a proxy that delays, slows, cuts or drops the bytes between a client and a server.
-//! 3. [`simulation`]: instances behind a network that delays and loses calls, in virtual time.
+//! 3. [`record_log`]: the log of a test.
+//! 4. [`simulation`]: instances behind a network that delays and loses calls, in virtual time.
 //!
 //! The servers need `redis-server` on the `PATH`. The environment variable `REDIS_SERVER` names another server, such as
 //! Valkey or KeyDB, by its path. TLS needs `openssl`.
@@ -10,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod fault_proxy;
+mod log;
 mod process;
 mod redis_cluster;
 mod redis_sentinel;
@@ -20,6 +22,7 @@ mod tls;
 mod wait;
 
 pub use self::fault_proxy::{Fault, FaultProxy};
+pub use self::log::record_log;
 pub use self::redis_cluster::{RedisCluster, SlotMove};
 pub use self::redis_sentinel::RedisSentinel;
 pub use self::redis_server::RedisServer;

@@ -70,7 +70,7 @@ impl Visit for Text {
 #[tokio::test]
 async fn changes_and_rejections_are_logged() {
     let log = Log::default();
-    let _recording = tracing::subscriber::set_default(log.clone());
+    let _recording = tower_quota_dev::record_log(log.clone());
     let instance = Instance::in_memory().await;
     instance.put(new(5).comment("more room")).await;
     let audit = [
@@ -100,7 +100,7 @@ async fn changes_and_rejections_are_logged() {
 #[tokio::test]
 async fn start_without_rules_is_logged_as_error() {
     let log = Log::default();
-    let _recording = tracing::subscriber::set_default(log.clone());
+    let _recording = tower_quota_dev::record_log(log.clone());
     let fallback = || Rules::parse(&document(3), Format::Yaml).unwrap();
     for (choice, holds) in [
         (None, "the start fails"),

@@ -13,8 +13,8 @@ use tower::util::MapResponse;
 use tower_quota::{
     Check, Limit, MemoryStore, Policy, Quota, RateLimit, RateLimitLayer, ResponseBody, Store, key,
 };
+use tower_quota_dev::record_log;
 use tracing::Level;
-use tracing::subscriber::set_default;
 
 use crate::log::Log;
 use crate::page::PAGE;
@@ -134,7 +134,7 @@ pub(crate) async fn proves<S: Store>(
     run: impl AsyncFn(RateLimitLayer<S>),
 ) {
     let log = Log::default();
-    let _guard = set_default(log.clone());
+    let _guard = record_log(log.clone());
     let loud = layer();
     let handle = loud.handle();
     run(loud).await;
@@ -171,7 +171,7 @@ pub(crate) async fn is_silent<S: Store>(
     run: impl AsyncFn(RateLimitLayer<S>),
 ) {
     let log = Log::default();
-    let _guard = set_default(log.clone());
+    let _guard = record_log(log.clone());
     let handle = layer.handle();
     run(layer).await;
     assert_eq!(log.lines(), []);

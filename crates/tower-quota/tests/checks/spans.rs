@@ -19,7 +19,7 @@ async fn spans<S: Store + 'static>(
     requests: usize,
 ) -> Vec<BTreeMap<String, String>> {
     let log = Log::default();
-    let _guard = tracing::subscriber::set_default(log.clone());
+    let _guard = tower_quota_dev::record_log(log.clone());
     let limit =
         |name, units| Limit::new(name, Quota::per_minute(units)).by(key::header("x-api-key"));
     let policy = Policy::new()

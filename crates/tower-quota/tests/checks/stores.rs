@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tower_quota::{Check, MemoryStore, OnStoreFailure, Policy, RateLimitLayer};
+use tower_quota_dev::record_log;
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 use tracing::Level;
-use tracing::subscriber::set_default;
 
 use crate::fixture::{Client, app, by_client, in_memory, minute};
 use crate::log::Log;
@@ -20,7 +20,7 @@ fn lines(log: &Log, seen: &mut usize) -> Vec<(Level, String)> {
 #[tokio::test]
 async fn outage_is_logged_with_its_counts() {
     let (log, mut seen) = (Log::default(), 0);
-    let _guard = set_default(log.clone());
+    let _guard = record_log(log.clone());
     let (store, clock) = (ScriptedStore::new(), ManualClock::default());
     let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(minute()))
         .local_store(MemoryStore::with_clock(100, clock.clone()));
@@ -57,7 +57,7 @@ async fn outage_is_logged_with_its_counts() {
 #[tokio::test]
 async fn alternating_errors_warn_once_a_minute() {
     let (log, mut seen) = (Log::default(), 0);
-    let _guard = set_default(log.clone());
+    let _guard = record_log(log.clone());
     let (store, clock) = (ScriptedStore::new(), ManualClock::default());
     let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(minute()))
         .local_store(MemoryStore::with_clock(100, clock.clone()));
@@ -78,7 +78,7 @@ async fn alternating_errors_warn_once_a_minute() {
 #[tokio::test]
 async fn refused_requests_are_not_uncounted() {
     let (log, mut seen) = (Log::default(), 0);
-    let _guard = set_default(log.clone());
+    let _guard = record_log(log.clone());
     for choice in [OnStoreFailure::Refuse, OnStoreFailure::Local] {
         let (store, clock) = (ScriptedStore::new(), ManualClock::default());
         store.set_default(ScriptedAnswer::error("away"));
@@ -102,7 +102,7 @@ async fn killed_redis_is_logged() {
     use tower_quota_dev::RedisServer;
 
     let (log, mut seen) = (Log::default(), 0);
-    let _guard = set_default(log.clone());
+    let _guard = record_log(log.clone());
     let mut redis = RedisServer::start();
     let options = RedisStore::options().deadline(Duration::from_secs(5));
     let store = options.connect(&redis.url()).await.unwrap();
@@ -124,7 +124,7 @@ async fn killed_redis_is_logged() {
 #[tokio::test]
 async fn replaced_policy_warns_no_second_time() {
     let log = Log::default();
-    let _guard = set_default(log.clone());
+    let _guard = record_log(log.clone());
     let layer = in_memory(by_client());
     let handle = layer.handle();
     let mut client = Client::of(app().layer(layer)).await;

@@ -14,7 +14,7 @@ const SEED: [u8; 16] = *b"a seed for tests";
 /// Sends ten requests of one client to a limit that admits four, and returns the events.
 async fn events_of_ten(admissions: Option<u32>) -> Vec<(Level, String)> {
     let log = Log::default();
-    let _guard = tracing::subscriber::set_default(log.clone());
+    let _guard = tower_quota_dev::record_log(log.clone());
     let policy = Policy::new()
         .limit(Limit::new("minute", Quota::per_minute(4)).by(key::header("x-api-key")));
     let layer = RateLimitLayer::new(MemoryStore::new(), policy)
@@ -59,7 +59,7 @@ async fn every_refusal_is_traced_without_its_key() {
 #[tokio::test]
 async fn refusal_names_quota_route_and_client() {
     let log = Log::default();
-    let _guard = tracing::subscriber::set_default(log.clone());
+    let _guard = tower_quota_dev::record_log(log.clone());
     let by_key = key::header("x-api-key");
     let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(1)).by(by_key));
     let layer = RateLimitLayer::new(MemoryStore::new(), policy)

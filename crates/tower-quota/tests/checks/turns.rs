@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tower_quota::{Check, Limit, Policy, Quota, RateLimitLayer, RedisStore, key};
 use tower_quota_dev::RedisServer;
+use tower_quota_dev::record_log;
 use tower_quota_testkit::ManualClock;
 use tracing::Level;
-use tracing::subscriber::set_default;
 
 use crate::fixture::{Client, app, is_silent, proves};
 use crate::log::Log;
@@ -75,7 +75,7 @@ async fn quotas_in_turn_are_reported() {
 /// Runs services with these prefixes and quotas for an hour. Returns the warnings.
 async fn services(services: &[(&str, Quota)]) -> Vec<String> {
     let (redis, log) = (Redis::start(), Log::default());
-    let _guard = set_default(log.clone());
+    let _guard = record_log(log.clone());
     let mut clients = Vec::new();
     for (prefix, quota) in services {
         let layer = layer(&redis.store(prefix).await, *quota);

@@ -40,7 +40,7 @@ async fn failed_store_allows_by_default() {
 async fn failed_store_is_logged_once_a_minute() {
     let _alone = ALONE.lock().await;
     let log = Log::default();
-    let _guard = tracing::subscriber::set_default(log.clone());
+    let _guard = tower_quota_dev::record_log(log.clone());
     let service = ThrottleLayer::new(unavailable(), user).layer(Printer::default());
     for warnings in [1, 2] {
         for _ in 0..59 {
