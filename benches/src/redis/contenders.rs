@@ -9,6 +9,10 @@ use tower_quota_redis::RedisStore;
 
 use crate::Outcome;
 
+pub(super) const TOWER_QUOTA: &str = "tower-quota";
+pub(super) const SCRIPT: &str = "a script per limit";
+pub(super) const LIMITADOR: &str = "limitador, exact";
+
 /// A deadline that no decision misses on a busy machine.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 
@@ -40,6 +44,16 @@ pub(super) enum Limiter {
 }
 
 impl Limiter {
+    /// Connects all contenders.
+    pub(super) async fn all(url: &str) -> Outcome<Vec<(&'static str, Self)>> {
+        Ok(Vec::from([
+            (TOWER_QUOTA, Self::tower_quota(url, DEADLINE).await?),
+            (SCRIPT, Self::script(url, DEADLINE).await?),
+            #[cfg(feature = "limitador")]
+            (LIMITADOR, limitador(url).await?),
+        ]))
+    }
+
     /// Connects tower-quota.
     pub(super) async fn tower_quota(url: &str, deadline: Duration) -> Outcome<Self> {
         let options = RedisStore::options().deadline(deadline);
@@ -128,7 +142,7 @@ async fn script_per_limit(
 /// limitador with its Redis storage, as its server uses it: it reads counters in one command and updates them in a
 /// pipeline of one script call per limit.
 #[cfg(feature = "limitador")]
-pub(super) async fn limitador(url: &str) -> Outcome<Limiter> {
+async fn limitador(url: &str) -> Outcome<Limiter> {
     use limitador::limit::Limit;
     use limitador::storage::redis::AsyncRedisStorage;
 
@@ -206,8 +220,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Returns whether `limitador` has added the limits of these requests.
-    #[cfg(feature = "limitador")]
+    /// Returns whether `limitador` has the limits of these requests.
     pub(super) fn is_known_to_limitador(&self) -> bool {
         [ONE.scope, THREE.scope].contains(&self.scope)
     }

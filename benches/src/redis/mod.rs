@@ -13,17 +13,14 @@ use tower_quota_redis::RedisStore;
 
 pub(crate) use self::contenders::connect;
 use self::contenders::{
-    DEADLINE, Limiter, MIXED, ONE, QUOTAS_IN_TURN, RETURNING, Shape, THREE, TWO_KEYS,
+    DEADLINE, LIMITADOR, Limiter, MIXED, ONE, QUOTAS_IN_TURN, RETURNING, SCRIPT, Shape, THREE,
+    TOWER_QUOTA, TWO_KEYS,
 };
 use crate::Outcome;
 use crate::load::{self, Burst, highest, lowest};
 use crate::report::{Report, Table};
 use crate::turns::{Round, in_turns};
 use tower_quota_dev::{Fault, FaultProxy, RedisCluster, RedisServer};
-
-const TOWER_QUOTA: &str = "tower-quota";
-const SCRIPT: &str = "a script per limit";
-const LIMITADOR: &str = "limitador, exact";
 
 fn runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread()
@@ -57,12 +54,16 @@ pub(crate) fn run(quick: bool) -> Outcome<Report> {
     let runtime = runtime()?;
     let server = RedisServer::start();
     let url = server.url();
-    let ours = runtime.block_on(Limiter::tower_quota(&url, DEADLINE))?;
-    let script = runtime.block_on(Limiter::script(&url, DEADLINE))?;
-    #[cfg(feature = "limitador")]
-    let limitador = runtime.block_on(contenders::limitador(&url))?;
+    let limiters = runtime.block_on(Limiter::all(&url))?;
     let only = [&server];
-    let many = (512, Duration::from_millis(millis));
+    let span = Duration::from_millis(millis);
+    let bursts = |shape: &'static Shape, tasks: u64| {
+        let known = limiters
+            .iter()
+            .filter(|(name, _)| *name != LIMITADOR || shape.is_known_to_limitador());
+        let turns = known.map(|(_, limiter)| round(&runtime, &only, limiter, shape, (tasks, span)));
+        in_turns(rounds, turns.collect())
+    };
 
     let columns = [TOWER_QUOTA, SCRIPT, LIMITADOR];
     let mut rates = Table::new("decisions/s, 512 tasks", &columns, rounds).next_to(SCRIPT);
@@ -74,19 +75,7 @@ pub(crate) fn run(quick: bool) -> Outcome<Report> {
         ("one request in ten has a fourth limit", &MIXED),
         ("old and new quotas in turn", &QUOTAS_IN_TURN),
     ] {
-        #[cfg_attr(
-            not(feature = "limitador"),
-            expect(unused_mut, reason = "the third one")
-        )]
-        let mut contenders = vec![
-            round(&runtime, &only, &ours, shape, many),
-            round(&runtime, &only, &script, shape, many),
-        ];
-        #[cfg(feature = "limitador")]
-        if shape.is_known_to_limitador() {
-            contenders.push(round(&runtime, &only, &limitador, shape, many));
-        }
-        let bursts = in_turns(rounds, contenders)?;
+        let bursts = bursts(shape, 512)?;
         rates.row(
             name,
             bursts
@@ -97,27 +86,14 @@ pub(crate) fn run(quick: bool) -> Outcome<Report> {
 
     let columns = ["p50 µs", "p99 µs", "service µs", "Redis µs"];
     let mut costs = Table::new("latency and CPU time", &columns, rounds);
-    for (tasks, shape) in [
-        (1, &ONE),
-        (64, &THREE),
-        (64, &ONE),
-        (512, &ONE),
-        (512, &THREE),
+    for (limits, shape, tasks) in [
+        ("one limit", &ONE, 1),
+        ("three limits", &THREE, 64),
+        ("one limit", &ONE, 64),
+        ("one limit", &ONE, 512),
+        ("three limits", &THREE, 512),
     ] {
-        let limits = if std::ptr::eq(shape, &ONE) {
-            "one limit"
-        } else {
-            "three limits"
-        };
-        let load = (tasks, many.1);
-        let contenders = vec![
-            round(&runtime, &only, &ours, shape, load),
-            round(&runtime, &only, &script, shape, load),
-        ];
-        for (name, bursts) in [TOWER_QUOTA, SCRIPT]
-            .iter()
-            .zip(in_turns(rounds, contenders)?)
-        {
+        for ((name, _), bursts) in limiters.iter().zip(bursts(shape, tasks)?) {
             costs.row(
                 format!("{name}, {limits}, tasks: {tasks}"),
                 costs_of(&bursts),
@@ -142,14 +118,14 @@ pub(crate) fn run(quick: bool) -> Outcome<Report> {
     })?;
     let primaries: [&RedisServer; PRIMARIES] = std::array::from_fn(|node| cluster.node(node));
     let contenders = [
-        ("default", &only[..], ours),
+        ("default", &only[..], limiters[0].1.clone()),
         ("2 connections", &only, Limiter::TowerQuota(paired)),
         ("64 partitions", &only, Limiter::TowerQuota(parted)),
         ("a cluster of 3", &primaries, Limiter::TowerQuota(clustered)),
     ];
     let turns = contenders
         .iter()
-        .map(|(_, servers, limiter)| round(&runtime, servers, limiter, &THREE, many));
+        .map(|(_, servers, limiter)| round(&runtime, servers, limiter, &THREE, (512, span)));
     for ((name, ..), bursts) in contenders.iter().zip(in_turns(rounds, turns.collect())?) {
         let [_, p99, _, server] = costs_of(&bursts);
         options.row(*name, [highest(&bursts, |burst| burst.rate), p99, server]);

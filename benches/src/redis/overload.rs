@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::contenders::{Limiter, THREE};
-use super::{SCRIPT, TOWER_QUOTA};
+use super::contenders::{Limiter, SCRIPT, THREE, TOWER_QUOTA};
 use crate::Outcome;
 use crate::report::{Cell, Table};
 use crate::traffic::Draws;

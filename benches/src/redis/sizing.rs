@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
-use super::contenders::{DEADLINE, FEW, Limiter, ONE, STORED, Shape, THREE, TWO_KEYS};
-use super::{SCRIPT, TOWER_QUOTA, costs_of, round, runtime};
+use super::contenders::{
+    DEADLINE, FEW, Limiter, ONE, SCRIPT, STORED, Shape, THREE, TOWER_QUOTA, TWO_KEYS,
+};
+use super::{costs_of, round, runtime};
 use crate::Outcome;
 use crate::load::{Info, highest, lowest};
 use crate::report::{Cell, Report, Table};
