@@ -158,7 +158,56 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{filled, outputs};
+    use super::{filled, outputs, two_digits};
+
+    /// The rows of the pages that README repeats, in the order of README. A row is found after a heading of its table.
+    const IN_README: [(&str, &str, &str); 10] = [
+        ("memory", "ns of a check", "10,000 clients"),
+        (
+            "memory",
+            "ns of a check",
+            "client and everyone, 10,000 clients",
+        ),
+        ("memory", "ns of a check", "three limits, 10,000 clients"),
+        ("memory", "ns of a check", "three limits, a million"),
+        ("layer", "ns added", "no fields"),
+        ("layer", "ns added", "default fields"),
+        ("layer", "ns added", "client and everyone, default fields"),
+        ("redis", "decisions/s", "three limits, one key"),
+        ("redis", "decisions/s", "three limits, returning clients"),
+        ("redis", "decisions/s", "three limits, two keys"),
+    ];
+
+    #[test]
+    fn readme_repeats_ratios_of_pages() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let readme = fs::read_to_string(root.join("README.md")).unwrap();
+        let (_, table) = readme.split_once("| case | next to | ratio |\n").unwrap();
+        let rows = table
+            .lines()
+            .skip(1)
+            .take_while(|line| line.starts_with('|'));
+        let shown: Vec<&str> = rows
+            .map(|row| row.split('|').nth(3).unwrap().trim())
+            .collect();
+        let first_cell = |page: &str, heading: &str, row: &str| {
+            let page = root.join(format!("docs/measurements/{page}.md"));
+            let page = fs::read_to_string(page).unwrap();
+            let (_, table) = page.split_once(&format!("| {heading}")).unwrap();
+            let (_, cells) = table.split_once(&format!("\n| {row} | ")).unwrap();
+            cells.split(' ').next().unwrap().to_owned()
+        };
+        let mut kept = IN_README
+            .map(|(page, heading, row)| first_cell(page, heading, row))
+            .to_vec();
+        let [ours, script] = ["tower-quota", "a script per limit"].map(|contender| {
+            let row = format!("{contender}, one limit, tasks: 1");
+            let cell = first_cell("redis", "latency and CPU time", &row);
+            cell.parse::<f64>().unwrap()
+        });
+        kept.push(two_digits(script / ours));
+        assert_eq!(shown, kept);
+    }
 
     // Fails if `tower-quota-bench pages` was not run after figures, an algorithm or a drawing changed.
     #[test]

@@ -377,7 +377,8 @@ fn versions(crates: &[&str]) -> BTreeMap<String, String> {
     let lock = include_str!("../../Cargo.lock");
     let version = |name: &&str| {
         let line = format!("\nname = \"{name}\"\nversion = \"");
-        let version = lock.split_once(&line)?.1.split('"').next()?;
+        // A peer may depend on an older version, which comes first.
+        let version = lock.rsplit_once(&line)?.1.split('"').next()?;
         Some(((*name).to_owned(), version.to_owned()))
     };
     crates.iter().filter_map(version).collect()
