@@ -132,7 +132,7 @@ fn example(reports: &Reports) -> Option<String> {
         ("one limit, a call for each decision", "one limit, 1"),
         ("one limit, 512 under way", "one limit, 512"),
         ("three limits, 512 under way", "three, one key, 512"),
-        ("client and everyone, 512 under way", "three, two keys, 512"),
+        ("client and team, 512 under way", "three, two keys, 512"),
     ] {
         let service = wire.figure(case, "service µs")?;
         row(name, wire.figure(case, "Redis µs")?, bytes(case)?, service);
@@ -161,7 +161,7 @@ mod tests {
     use super::{filled, outputs, two_digits};
 
     /// The rows of the pages that README repeats, in the order of README. A row is found after a heading of its table.
-    const IN_README: [(&str, &str, &str); 10] = [
+    const IN_README: [(&str, &str, &str); 11] = [
         ("memory", "ns of a check", "10,000 clients"),
         (
             "memory",
@@ -173,10 +173,26 @@ mod tests {
         ("layer", "ns added", "no fields"),
         ("layer", "ns added", "default fields"),
         ("layer", "ns added", "client and everyone, default fields"),
+        ("layer", "ns added", "three limits, default fields"),
         ("redis", "decisions/s", "three limits, one key"),
         ("redis", "decisions/s", "three limits, returning clients"),
         ("redis", "decisions/s", "three limits, two keys"),
     ];
+
+    #[test]
+    fn short_run_is_not_published() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        let kept = fs::read_to_string(docs.join("figures/memory.json")).unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        fs::create_dir(copy.path().join("figures")).unwrap();
+        let short = kept.replace("\"quick\": false", "\"quick\": true");
+        fs::write(copy.path().join("figures/memory.json"), short).unwrap();
+        let error = outputs(copy.path()).unwrap_err().to_string();
+        assert!(
+            error.ends_with("memory: a short run is not published"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn readme_repeats_ratios_of_pages() {

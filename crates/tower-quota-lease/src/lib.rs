@@ -23,7 +23,7 @@
 //!    [`retry_after`](tower_quota_core::Decision::retry_after) is admitted.
 //! 4. When a lease ends, the instance refunds the unspent units.
 //!
-//! # Why the total is exact
+//! # Why the total never exceeds the quota
 //!
 //! A lease lasts for a term `T` from before the call. Units that instances spend in an interval were therefore charged
 //! in the interval extended by `T`. The store counts by a quota that leaves room for `T`:

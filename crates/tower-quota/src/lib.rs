@@ -36,7 +36,7 @@
 //! | [Operations and metrics](guide::operations) | peek, reset, grant, block, change quotas; metrics, logs; shutdown |
 //! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
 //! | [Regions](guide::regions) | a quota for distant regions |
-//! | [Leases](guide::leases) | hot clients decided in memory, with an exact total in a shared store |
+//! | [Leases](guide::leases) | hot clients decided in memory, with a total that never exceeds the quota |
 //! | [Live rules](guide::live_rules) | documents that you change at run time, with versions, rollback, shadow documents and audit |
 //! | [Admin](guide::admin) | rules, clients and blocks over HTTP |
 //! | [Command line](guide::command_line) | check and compare rules, replay access logs, operate services |
@@ -166,7 +166,7 @@
 //! | `throttle` | `ThrottleLayer`: your client's calls wait, obey the remote service, and are retried |
 //! | `metrics` | `metrics`: counters, gauges and histograms for the crate `metrics` |
 //! | `top` | `RateLimitHandle::top_refused` and `top_busy`, on with `tower-quota-live` |
-//! | `lease` | `Leased`: hot clients in memory with an exact total; `Regional`: quotas for regions |
+//! | `lease` | `Leased`: hot clients in memory, within the quota of all instances; `Regional`: quotas for regions |
 //!
 
 #![forbid(unsafe_code)]
