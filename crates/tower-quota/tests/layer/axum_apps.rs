@@ -118,6 +118,20 @@ async fn route_layer_skips_the_fallback() {
 }
 
 #[tokio::test]
+async fn wrong_method_is_counted_and_named() {
+    let address = served(hello().layer(layer(twice()))).await;
+    let wrong = ask(address, "OPTIONS", "/").await;
+    assert!(wrong.starts_with("HTTP/1.1 405 "), "{wrong}");
+    assert!(wrong.contains("\r\nallow: GET,HEAD\r\n"), "{wrong}");
+    assert!(
+        wrong.contains("\r\nx-ratelimit-remaining: 1\r\n"),
+        "{wrong}"
+    );
+    assert_eq!(status(address, "/").await, 200);
+    assert_eq!(status(address, "/").await, 429);
+}
+
+#[tokio::test]
 async fn nested_layer_leaves_outer_fallback_uncounted() {
     let nested = Router::new()
         .route("/", get(|| async { "hello" }))

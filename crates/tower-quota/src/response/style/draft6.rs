@@ -22,13 +22,15 @@ impl WriteHeaders for Draft6 {
         &FIELDS
     }
 
-    /// Keeps stricter fields of an inner limiter.
+    /// Keeps stricter or unreadable fields of an inner limiter.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         let Some(limit) = report.tightest().filter(|_| !report.is_local()) else {
             return;
         };
         add_policies(report, headers);
-        if leading_number(headers, &REMAINING).is_some_and(|inner| inner <= limit.remaining()) {
+        if headers.contains_key(&REMAINING)
+            && leading_number(headers, &REMAINING).is_none_or(|inner| inner <= limit.remaining())
+        {
             return;
         }
         headers.insert(LIMIT, number_value(limit.capacity()));
