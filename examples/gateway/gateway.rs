@@ -12,6 +12,7 @@
 //!   first rules with the admin API. Until then the limits of `rules.yaml` apply.
 //! * `REDIS_URL`: the URL of Redis, if instances share counters, but read rules from a file.
 //! * `UPSTREAM`: the service behind the gateway, such as `http://127.0.0.1:8080`. Otherwise the gateway answers itself.
+//! * `NAME`: the name of this gateway in Redis, by default `gateway`. Gateways with one name share rules and counters.
 //! * `LOCAL_COPY`: a file that keeps the last good rules.
 //! * `PORT`, `ADMIN_PORT`, `HOST`: where the gateway listens. By default the service listens on 127.0.0.1:3000. The admin
 //!   API listens on 127.0.0.1:3001, where Prometheus finds `/metrics`. Port 0 means any free port.
@@ -83,15 +84,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut rules: Option<Arc<dyn RuleStore>> = None;
     let publish_store: Arc<dyn Fn() + Send + Sync>;
     let counters = if let Some(url) = redis_url {
+        let name = std::env::var("NAME").unwrap_or_else(|_| "gateway".into());
         let redis = RedisStore::options()
             // Name your service. Two services with one prefix share their counters.
-            .prefix("gateway")
+            .prefix(&name)
             .connect_lazily()
             .connect(&url)
             .await?;
-        live_options = live_options.shared_top(SharedTop::from_store(&redis, "gateway")?);
+        live_options = live_options.shared_top(SharedTop::from_store(&redis, &name)?);
         if has_redis_rules {
-            rules = Some(Arc::new(RedisRules::from_store(&redis, "gateway")?));
+            rules = Some(Arc::new(RedisRules::from_store(&redis, &name)?));
             // Until you put the first rules into Redis, apply the rules of the example.
             let fallback = Rules::parse(include_str!("rules.yaml"), Format::Yaml)?;
             live_options = live_options.without_rules(WithoutRules::Fallback(fallback));

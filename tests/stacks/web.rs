@@ -378,7 +378,7 @@ async fn normalized_paths_meet_their_limit() {
     let rules = Rules::parse(rules, Format::Yaml).unwrap();
     let by = |key| Policy::new().limit(three().by(key));
     let at_path = Policy::new().limit(three().when(when::path("/a")));
-    let beside_path = Policy::new().limit(three()).skip(when::path("/a"));
+    let except_path = Policy::new().limit(three()).skip(when::path("/a"));
     let spellings = ["/a/", "/a", "/a///", "/a/", "/a", "/a///"];
     let nested = [
         "/api/a/",
@@ -396,7 +396,7 @@ async fn normalized_paths_meet_their_limit() {
         (at_path, nested, refused_after_three),
         (by(key::path()), repeated, refused_after_three),
         (by(key::path_segment(0)), repeated, refused_after_three),
-        (beside_path, exempted, [200, 200, 200, 429, 200, 200]),
+        (except_path, exempted, [200, 200, 200, 429, 200, 200]),
         (rules.policy(), exempted, [200, 200, 200, 429, 200, 200]),
     ] {
         let inner = Router::new()

@@ -29,7 +29,7 @@ const STEPS: u32 = 10;
 const WORKERS: usize = 8;
 /// The number of keys for recoveries, enough for all partitions.
 const OTHERS: u32 = 256;
-/// Tasks that ask for these keys. One task would add the time of 256 answers to the recovery of the last key.
+/// The tasks that send requests for these keys. One task would add the time of 256 answers to the recovery of the last key.
 const ASKERS: u32 = 32;
 
 fn other(number: u32) -> Key<'static> {
