@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn request_waits_only_for_lease_that_can_decide_it() {
+    fn request_waits_only_for_deciding_lease() {
         let current = || {
             tokio::runtime::Builder::new_current_thread()
                 .build()

@@ -87,7 +87,7 @@ async fn override_holds_on_two_instances() {
 }
 
 #[tokio::test]
-async fn client_is_overridden_by_hash_until_an_instant() {
+async fn override_by_hash_ends_at_instant() {
     let instance = Instance::with_rules().await;
     // The client is in no list.
     let find = instance.client("find", json!({ "key": "ann" })).await;

@@ -155,7 +155,7 @@ fn refusals_from_memory_take_forced_units() {
 }
 
 #[test]
-fn blocked_client_gets_no_hold_and_no_report() {
+fn blocked_client_gets_no_hold_or_report() {
     let (_, limiter) = two();
     let (quota, penalty, key) = (Quota::concurrent(1), Penalty::after(1), Key::EVERYONE);
     let charge = Charge::new("strict", &quota, &key).penalty(&penalty);

@@ -456,7 +456,7 @@ fn store_failure_is_the_source() {
 }
 
 #[test]
-fn equal_values_of_any_type_are_one_key() {
+fn equal_values_of_types_share_key() {
     let limiter = Limiter::new(MemoryStore::new(), "hour", Quota::per_hour(100));
     let left = |answer: tower_quota_core::Answer| answer.remaining();
     let numbers = [

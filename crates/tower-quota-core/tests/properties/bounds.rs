@@ -115,7 +115,7 @@ fn log_in_debt_keeps_its_length() {
 }
 
 #[test]
-fn forced_debt_of_bucket_ends_at_longest_wait() {
+fn forced_bucket_debt_ends_at_longest_wait() {
     let (quota, key) = (Quota::per_minute(6), Key::EVERYONE);
     let charge = Charge::new("minute", &quota, &key)
         .cost(4)

@@ -109,7 +109,7 @@ proptest! {
     ///
     /// Each time the client is full under the smaller version, the difference of the capacities is added.
     #[test]
-    fn larger_version_starts_again_when_smaller_is_full(
+    fn larger_version_restarts_when_smaller_is_full(
         one in slow_quota(),
         other in slow_quota(),
         requests in vec((0..2_usize, 0..100_000_u32, any::<u16>()), 1..100),

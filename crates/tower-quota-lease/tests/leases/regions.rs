@@ -204,7 +204,7 @@ fn region_without_home_serves_floor() {
 }
 
 #[test]
-fn client_of_one_region_gets_floor_and_pool() {
+fn client_in_region_gets_floor_and_pool() {
     for quota in [
         Quota::per_second(1_000),
         Quota::per_second(500).sliding_log(),

@@ -94,7 +94,7 @@ async fn blocked_combination_with_another_is_blocked() {
 }
 
 #[tokio::test]
-async fn network_is_blocked_and_address_in_it_allowed() {
+async fn allowed_address_passes_blocked_network() {
     let instance = Instance::in_memory().await;
     let document = yaml(BY_ADDRESS);
     instance.put(document).await;

@@ -405,7 +405,7 @@ async fn credit_of_new_client_counts_once() {
 }
 
 #[tokio::test]
-async fn credit_that_ends_at_once_gives_no_units() {
+async fn expired_credit_gives_no_units() {
     let instance = Instance::in_memory().await;
     let document = "limits: [{ name: one, quota: 5 per 300 days, key: header user }]";
     let new = yaml(document);
@@ -439,7 +439,7 @@ async fn override_of_policy_in_code_is_refused() {
 }
 
 #[tokio::test]
-async fn hash_of_many_clients_is_refused_however_written() {
+async fn hash_of_many_clients_is_refused() {
     let instance = Instance::in_memory().await;
     instance.put(new(500)).await;
     let scope = key::header("user").scope();

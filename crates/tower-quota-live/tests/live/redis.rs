@@ -243,7 +243,7 @@ async fn announcements_in_a_row_are_read_together() {
 /// tower-quota-live --all-features --test live -- --ignored --nocapture thousands`.
 #[tokio::test]
 #[ignore = "a measurement, for a release build on an idle machine"]
-async fn thousands_of_blocks_cost_redis_a_millisecond_each() {
+async fn thousands_of_blocks_cost_redis_a_millisecond() {
     let server = RedisServer::start();
     let start = async || {
         let redis = redis_rules(&server, "thousands");

@@ -154,7 +154,7 @@ fn waiting_decisions_are_bounded() {
 }
 
 #[test]
-fn near_server_has_two_calls_and_far_server_more() {
+fn far_server_has_more_calls_than_near() {
     let (start, mut queue) = (now(), queue());
     let mut callers = Vec::new();
     for _ in 0..2 {
@@ -192,7 +192,7 @@ fn dropped_pacing_sender_leaves_its_turn() {
 }
 
 #[test]
-fn weight_under_way_shrinks_while_calls_are_slow() {
+fn weight_in_flight_shrinks_for_slow_calls() {
     let (mut now, mut queue) = (now(), queue());
     let most = queue.window.limit();
     for calls in 1..=3 {

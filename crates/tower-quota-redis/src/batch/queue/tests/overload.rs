@@ -199,7 +199,7 @@ fn goodput_lasts_under_overload() {
 }
 
 #[test]
-fn stalls_below_half_the_deadline_fail_no_decision() {
+fn stalls_below_half_deadline_fail_no_decision() {
     for (stall, offered) in [(20, 1_000), (20, 4_000), (24, 1_000), (24, 4_000)] {
         let server = SlowServer {
             per_call: Duration::from_micros(100),
@@ -223,7 +223,7 @@ fn server_near_the_deadline_answers_every_decision() {
 }
 
 #[test]
-fn late_answers_near_the_deadline_fail_few_decisions() {
+fn late_answers_near_deadline_fail_few_decisions() {
     for (millis, offered) in [(38, 100), (38, 2_000), (45, 100), (45, 1_000)] {
         let simulation = Simulation::run(distant(millis, 12), 1, offered);
         let (answered, asked) = (simulation.answered, simulation.asked);
