@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::charge::Operation;
+use crate::charge::{Charge, Operation};
 use crate::entry::Entry;
 use crate::outcome::Outcome;
 use crate::status::LimitStatus;
@@ -66,14 +66,20 @@ impl Decision {
     #[must_use]
     pub fn with_converted(mut self, positions: impl IntoIterator<Item = usize>) -> Self {
         for position in positions {
-            self.converted |= 1 << position;
+            if position < Charge::MOST {
+                self.converted |= 1 << position;
+            }
         }
         self
     }
 
     #[doc(hidden)]
     pub fn converted(&self) -> impl Iterator<Item = usize> {
-        (0..self.statuses.len()).filter(|position| self.converted >> position & 1 == 1)
+        let charges = match self.converted {
+            0 => 0,
+            _ => self.statuses.len().min(Charge::MOST),
+        };
+        (0..charges).filter(|position| self.converted >> position & 1 == 1)
     }
 
     // Write the fields in place, because a decision is large.
@@ -84,6 +90,7 @@ impl Decision {
         statuses: impl Iterator<Item = LimitStatus>,
     ) {
         self.at = at;
+        self.converted = 0;
         self.entries = None;
         self.refundable = is_admitted;
         self.statuses.clear();
@@ -201,3 +208,38 @@ impl PartialEq for Decision {
 }
 
 impl Eq for Decision {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::Left;
+
+    fn statuses(count: usize) -> impl Iterator<Item = LimitStatus> {
+        let status = LimitStatus {
+            name: "minute".into(),
+            limit: 5,
+            left: Left::new(5, Duration::ZERO),
+            taken: 0,
+            outcome: Outcome::Allow,
+            is_shadow: false,
+        };
+        core::iter::repeat_n(status, count)
+    }
+
+    #[test]
+    fn many_statuses_have_few_converted_positions() {
+        let (operation, at) = (Operation::Check, Timestamp::EPOCH);
+        let decision = Decision::from_statuses(operation, at, statuses(40));
+        assert_eq!(decision.converted().count(), 0);
+        let decision = decision.with_converted([1, 31, 32, 39]);
+        assert!(decision.converted().eq([1, 31]));
+    }
+
+    #[test]
+    fn replaced_decision_has_no_converted_positions() {
+        let (operation, at) = (Operation::Check, Timestamp::EPOCH);
+        let mut decision = Decision::from_statuses(operation, at, statuses(2)).with_converted([1]);
+        decision.replace(true, at, statuses(2));
+        assert_eq!(decision.converted().count(), 0);
+    }
+}

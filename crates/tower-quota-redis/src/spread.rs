@@ -238,7 +238,8 @@ impl Spread {
                         ..after
                     }
                 });
-            *answer = Decision::from_statuses(Operation::Check, answer.at(), statuses);
+            *answer = Decision::from_statuses(Operation::Check, answer.at(), statuses)
+                .with_converted(answer.converted());
         }
     }
 
@@ -270,6 +271,8 @@ impl Spread {
             );
         }
         statuses.sort_by_key(|(position, _)| *position);
+        let charges = self.parts.iter().map(|part| part.positions.len());
+        let is_complete = statuses.len() == charges.sum::<usize>();
         let statuses = statuses.into_iter().map(|(_, status)| status);
         let entries = self.parts.iter().zip(answers).flat_map(|(part, answer)| {
             let entries = answer.entries().iter();
@@ -279,6 +282,8 @@ impl Spread {
             let converted = answer.converted();
             converted.map(|position| part.positions[position])
         });
+        // Without the statuses of a part, the other statuses have moved up.
+        let converted = converted.filter(|_| is_complete);
         Decision::from_statuses(self.operation, at, statuses)
             .with_entries(entries)
             .with_converted(converted)
@@ -353,10 +358,7 @@ impl Part {
                     ..*after
                 }
             });
-        Some(Decision::from_statuses(
-            Operation::Refuse,
-            after.at(),
-            statuses,
-        ))
+        let refusal = Decision::from_statuses(Operation::Refuse, after.at(), statuses);
+        Some(refusal.with_converted(answer.converted()))
     }
 }

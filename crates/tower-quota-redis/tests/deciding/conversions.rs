@@ -109,3 +109,50 @@ async fn conversions_have_positions_of_charges() {
         }
     }
 }
+
+#[tokio::test]
+async fn refunded_parts_report_their_conversions() {
+    let server = RedisServer::start();
+    let store = store_with(&server, 64).await;
+    let (ann, everyone) = (crate::common::user("ann"), Key::EVERYONE);
+    let (minute, hour) = (
+        Charge::new("own", &MINUTE, &ann),
+        Charge::new("own", &HOUR, &ann),
+    );
+    let all = Charge::new("all", &MINUTE, &everyone);
+    store.check(&[minute, all.cost(98)]).await.unwrap();
+    // The first part takes five units, and gives three units back.
+    let both = [hour.cost(5).at_most(), all.cost(5).at_most()];
+    let decision = store.check(&both).await.unwrap();
+    assert!(decision.statuses().iter().all(|status| status.taken == 2));
+    assert_eq!(converted(&decision), [0]);
+    let refusal = store.check(&[minute, all]).await.unwrap();
+    assert!(!refusal.is_allowed());
+    assert_eq!(converted(&refusal), [0]);
+}
+
+#[tokio::test]
+async fn refusal_without_statuses_reports_no_conversions() {
+    let server = RedisServer::start();
+    let store = store_with(&server, 64).await;
+    let (ann, everyone) = (crate::common::user("ann"), Key::EVERYONE);
+    let (minute, hour) = (
+        Charge::new("first", &MINUTE, &ann),
+        Charge::new("first", &HOUR, &ann),
+    );
+    let second = Charge::new("second", &MINUTE, &ann).cost(100);
+    let all = Charge::new("all", &MINUTE, &everyone);
+    store.check(&[minute, second]).await.unwrap();
+    assert_eq!(
+        converted(&store.check(&[all, hour, second]).await.unwrap()),
+        [1]
+    );
+    redis::cmd("SET")
+        .arg(store.key_of(&Key::EVERYONE))
+        .arg("nonsense")
+        .exec(&mut crate::common::look_at(&server))
+        .unwrap();
+    let refusal = store.check(&[all, minute, second]).await.unwrap();
+    assert_eq!(refusal.statuses().len(), 2);
+    assert_eq!(converted(&refusal), []);
+}
