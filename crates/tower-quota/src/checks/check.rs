@@ -26,8 +26,9 @@ pub enum Check {
     CountedTwice,
     /// Another process counts the keys of a limit with another quota in the same store.
     ///
-    /// The layer warns after three conversions of a key to the limit's quota, with a minute to an hour between the first
-    /// and the last. A `RedisStore` reports conversions, at any time.
+    /// The layer warns after three conversions of a key to the limit's quota, with ten minutes to an hour between the
+    /// first and the last. A `RedisStore` reports conversions, at any time. The layer does not check a limit if the
+    /// quota depends on the request or on the client.
     QuotasInTurn,
     /// A request gets 500, because it has more enforced limits than
     /// [`Charge::MOST`](crate::store::Charge::MOST).

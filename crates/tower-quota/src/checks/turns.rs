@@ -6,8 +6,8 @@ use tower_quota_core::{Key, Name, Timestamp};
 
 use super::Check;
 
-/// Restarting all instances may take turns for some seconds.
-const MIN_SPAN: Duration = Duration::from_secs(60);
+/// During a rolling deploy, instances with the old and the new quota take turns for some minutes.
+const MIN_SPAN: Duration = Duration::from_secs(600);
 const MAX_SPAN: Duration = Duration::from_secs(3_600);
 const MAX_KEYS: u64 = 256;
 
@@ -26,8 +26,8 @@ struct Conversions {
 }
 
 impl Turns {
-    /// Returns the conversions of a key, or 0 if the conversion does not count.
-    pub(super) fn count(&mut self, limit: Name, key: &Key<'_>, at: Timestamp) -> u64 {
+    /// Counts a conversion. Returns whether the conversion completes the proof of the key.
+    pub(super) fn prove(&mut self, limit: Name, key: &Key<'_>, at: Timestamp) -> bool {
         let counted = (limit, key.scope(), key.as_bytes());
         let hash = self.0.hasher().hash_one(counted);
         let (first, count) = (at, 0);
@@ -39,9 +39,9 @@ impl Turns {
         let may_prove = at.since(known.first) >= MIN_SPAN;
         let is_early = known.count + 1 == Check::QuotasInTurn.proof() && !may_prove;
         if known.hash != hash || is_early {
-            return 0;
+            return false;
         }
         known.count += 1;
-        known.count
+        known.count == Check::QuotasInTurn.proof()
     }
 }

@@ -2,13 +2,14 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tower_quota_core::{Decision, Key, Name};
+use tower_quota_core::Decision;
 
 use super::turns::Turns;
 use super::{Check, Checks, Mark};
 use crate::head::RequestHead;
 use crate::key::{Mistake, forwarding_header};
 use crate::policy::Ask;
+use crate::request::RequestContext;
 use crate::response::Reason;
 
 /// The watched requests, unless a check needs more.
@@ -25,6 +26,8 @@ pub(crate) struct Watch {
     checks: Arc<Checks>,
     store: usize,
     seen: Mutex<Seen>,
+    /// For each limit of the plan, whether to ignore conversions.
+    ignored: Box<[AtomicBool]>,
 }
 
 #[derive(Default)]
@@ -38,12 +41,13 @@ struct Seen {
 }
 
 impl Watch {
-    pub(crate) fn new(checks: Arc<Checks>, store: usize) -> Self {
+    pub(crate) fn new(checks: Arc<Checks>, store: usize, limits: usize) -> Self {
         Self {
             is_open: AtomicBool::new(true),
             checks,
             store,
             seen: Mutex::default(),
+            ignored: (0..limits).map(|_| AtomicBool::new(false)).collect(),
         }
     }
 
@@ -124,21 +128,36 @@ impl Watch {
     }
 
     /// Counts the stored states that a decision has converted, also after the watch has ended.
-    pub(crate) fn converted(&self, decision: &Decision, keys: &[(Name, Key<'static>)]) {
+    pub(crate) fn converted(&self, decision: &Decision, context: &RequestContext) {
+        let ignored = |limit| self.ignored.get(context.rules.plan.position(limit)?);
+        // With several quotas in one process, conversions do not prove that another process exists.
+        for (limit, _) in &context.report.overrides {
+            if let Some(ignored) = ignored(*limit)
+                && !ignored.load(Ordering::Relaxed)
+            {
+                ignored.store(true, Ordering::Relaxed);
+            }
+        }
         for position in decision.converted() {
-            let status = &decision.statuses()[position];
-            let Some((limit, key)) = keys.iter().find(|(limit, _)| *limit == status.name) else {
+            let limit = decision.statuses()[position].name;
+            let key = context.keys.iter().find(|(name, _)| *name == limit);
+            let (Some((_, key)), Some(ignored)) = (key, ignored(limit)) else {
                 continue;
             };
-            let conversions = self.seen().turns.count(*limit, key, decision.at());
-            self.checks.record(Check::QuotasInTurn, conversions, || {
+            if ignored.load(Ordering::Relaxed)
+                || !self.seen().turns.prove(limit, key, decision.at())
+            {
+                continue;
+            }
+            ignored.store(true, Ordering::Relaxed);
+            let check = Check::QuotasInTurn;
+            self.checks.record(check, check.proof(), || {
                 format!(
-                    "the limit {:?} of {} units: its quota and another quota keep taking turns on a stored counter. If \
-                     another service has a limit of this name in the same Redis, give each service its own prefix, as in \
+                    "the limit {:?}: its quota and another quota keep taking turns on a stored counter. If another \
+                     service has a limit of this name in the same Redis, give each service its own prefix, as in \
                      `RedisStore::options().prefix(\"orders\")`. If instances of this service have different rules, as \
                      during a deploy, no change is needed",
-                    limit.as_str(),
-                    status.limit
+                    limit.as_str()
                 )
             });
         }

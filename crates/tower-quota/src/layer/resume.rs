@@ -70,7 +70,7 @@ impl<S: Store> Shared<S> {
         match answer {
             Ok(decision) => {
                 record_decision(span, &decision);
-                context.rules.watch.converted(&decision, &context.keys);
+                context.rules.watch.converted(&decision, &context);
                 context.rules.settings.local.store_answered();
                 self.outage.answered(context.rules.settings.local.now());
                 self.decided(decision, context, request)

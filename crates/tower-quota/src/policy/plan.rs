@@ -253,6 +253,10 @@ impl Plan {
     fn planned(&self, id: u32) -> Option<&PlannedLimit> {
         self.limits.get(self.by_id.find(id)?)
     }
+
+    pub(crate) fn position(&self, limit: Name) -> Option<usize> {
+        self.by_id.find(limit.id())
+    }
 }
 
 impl fmt::Debug for Plan {

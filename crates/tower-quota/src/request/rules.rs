@@ -25,7 +25,7 @@ impl Rules {
         store: usize,
     ) -> Self {
         let plan = Plan::new(policy.clone());
-        let watch = Watch::new(Arc::clone(checks), store);
+        let watch = Watch::new(Arc::clone(checks), store, plan.limits().count());
         let limits: Vec<Name> = plan.limits().map(|limit| limit.name).collect();
         let metrics = Arc::new(PolicyMetrics::new(limits));
         let has_listener = settings.reads_keys() || settings.traced_admissions.is_some();

@@ -13,4 +13,4 @@ mod page;
 mod spans;
 mod stores;
 mod traced;
-mod turns;
+mod turns_redis;
