@@ -114,6 +114,8 @@ enum Suite {
     Layer,
     /// The shared store, on a Redis of its own.
     Redis,
+    /// The service of README, with its counters in Redis.
+    Readme,
     /// The latency of the shared store by the distance of Redis.
     Distance,
     /// Bytes on the wire and in Redis, ten million entries, and decisions without a call.
@@ -138,6 +140,7 @@ impl Suite {
             Self::Flood => flood::run(quick),
             Self::Layer => layer::run(quick),
             Self::Redis => redis::run(quick),
+            Self::Readme => redis::readme(quick),
             Self::Distance => redis::distance(quick),
             Self::Sizing => redis::sizing::run(quick),
             Self::Distributed => distributed::run(quick),

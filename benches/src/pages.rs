@@ -12,7 +12,7 @@ use crate::report::{Report, two_digits};
 const PAGES: [(&str, &[&str]); 6] = [
     ("memory", &["memory", "threads", "flood", "instructions"]),
     ("layer", &["layer"]),
-    ("redis", &["redis", "distance"]),
+    ("redis", &["redis", "readme", "distance"]),
     ("distributed", &["distributed", "outage", "simulation"]),
     ("rules", &["rules", "reload"]),
     ("sizing", &["sizing"]),
@@ -161,7 +161,7 @@ mod tests {
     use super::{filled, outputs, two_digits};
 
     /// The rows of the pages that README repeats, in the order of README. A row is found after a heading of its table.
-    const IN_README: [(&str, &str, &str); 11] = [
+    const IN_README: [(&str, &str, &str); 12] = [
         ("memory", "ns of a check", "10,000 clients"),
         (
             "memory",
@@ -176,7 +176,16 @@ mod tests {
         ("layer", "ns added", "three limits, default fields"),
         ("redis", "decisions/s", "three limits, one key"),
         ("redis", "decisions/s", "three limits, returning clients"),
-        ("redis", "decisions/s", "three limits, two keys"),
+        (
+            "redis",
+            "decisions/s, README's service",
+            "client and everyone, tasks: 512",
+        ),
+        (
+            "redis",
+            "decisions/s, README's service",
+            "client and everyone, tasks: 1",
+        ),
     ];
 
     #[test]

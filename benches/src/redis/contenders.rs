@@ -99,13 +99,18 @@ pub(crate) async fn connect(
 /// Decides all limits at once with tower-quota.
 async fn tower_quota(store: &RedisStore, shape: &'static Shape, draw: u64) -> bool {
     let (client, asks) = shape.request(draw);
-    let (client, team) = (
+    let (client, team, everyone) = (
         Key::number(Name::new(shape.scope), client),
         Key::number(Name::new("team"), client / 2),
+        Key::EVERYONE,
     );
     let charges: [Charge<'_>; 4] = std::array::from_fn(|ask| {
         let ask = &asks[ask.min(asks.len() - 1)];
-        let key = if ask.is_shared { &team } else { &client };
+        let key = match ask.by {
+            By::Client => &client,
+            By::Team => &team,
+            By::Everyone => &everyone,
+        };
         Charge::new(Name::new(ask.name), &ask.quota, key)
     });
     store.check(&charges[..asks.len()]).await.is_ok()
@@ -121,7 +126,11 @@ async fn script_per_limit(
     let (client, asks) = shape.request(draw);
     let mut calls = Pipeline::with_capacity(asks.len());
     for ask in asks {
-        let counter = if ask.is_shared { client / 2 } else { client };
+        let counter = match ask.by {
+            By::Client => client,
+            By::Team => client / 2,
+            By::Everyone => 0,
+        };
         let key = format!("{}:{}:{counter:016}", shape.scope, ask.name);
         let interval = ask.period / ask.units;
         let tolerance = ask.period - interval;
@@ -189,8 +198,14 @@ struct Ask {
     units: u64,
     /// Microseconds.
     period: u64,
-    /// Two clients share the counter.
-    is_shared: bool,
+    by: By,
+}
+
+/// Who is counted. A team is two clients.
+enum By {
+    Client,
+    Team,
+    Everyone,
 }
 
 const fn ask(name: &'static str, units: u64, seconds: u64) -> Ask {
@@ -199,15 +214,12 @@ const fn ask(name: &'static str, units: u64, seconds: u64) -> Ask {
         quota: Quota::new(units, Duration::from_secs(seconds)),
         units,
         period: seconds * 1_000_000,
-        is_shared: false,
+        by: By::Client,
     }
 }
 
-const fn shared(ask: Ask) -> Ask {
-    Ask {
-        is_shared: true,
-        ..ask
-    }
+const fn by(by: By, ask: Ask) -> Ask {
+    Ask { by, ..ask }
 }
 
 /// The requests of a row.
@@ -271,7 +283,17 @@ pub(super) static TWO_KEYS: Shape = Shape {
     sets: &[&[
         ask("second", 1_000, 1),
         ask("minute", 10_000, 60),
-        shared(ask("hour", 100_000, 3_600)),
+        by(By::Team, ask("hour", 100_000, 3_600)),
+    ]],
+};
+/// The limits of README, by few clients who return often. The limit of everyone is so high that no request is refused.
+pub(super) static README: Shape = Shape {
+    scope: "readme",
+    clients: 20_000,
+    sets: &[&[
+        ask("burst", 20, 2),
+        ask("hour", 1_000, 3_600),
+        by(By::Everyone, ask("everyone", 1_000_000, 1)),
     ]],
 };
 /// Three limits on one key, by few clients who return often.

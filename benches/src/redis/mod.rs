@@ -13,8 +13,8 @@ use tower_quota_redis::RedisStore;
 
 pub(crate) use self::contenders::connect;
 use self::contenders::{
-    DEADLINE, LIMITADOR, Limiter, MIXED, ONE, QUOTAS_IN_TURN, RETURNING, SCRIPT, Shape, THREE,
-    TOWER_QUOTA, TWO_KEYS,
+    DEADLINE, LIMITADOR, Limiter, MIXED, ONE, QUOTAS_IN_TURN, README, RETURNING, SCRIPT, Shape,
+    THREE, TOWER_QUOTA, TWO_KEYS,
 };
 use crate::Outcome;
 use crate::load::{self, Burst, highest, lowest};
@@ -144,6 +144,28 @@ fn costs_of(bursts: &[Burst]) -> [Option<crate::report::Cell>; 4] {
         lowest(bursts, |burst| burst.client_cpu),
         lowest(bursts, |burst| burst.server_cpu),
     ]
+}
+
+/// Measures the service of README, which counts each client and everyone.
+pub(crate) fn readme(quick: bool) -> Outcome<Report> {
+    let (rounds, millis) = if quick { (2, 300) } else { (20, 1_000) };
+    let runtime = runtime()?;
+    let server = RedisServer::start();
+    let limiters = [
+        runtime.block_on(Limiter::tower_quota(&server.url(), DEADLINE))?,
+        runtime.block_on(Limiter::script(&server.url(), DEADLINE))?,
+    ];
+    let (only, columns) = ([&server], [TOWER_QUOTA, SCRIPT]);
+    let mut rates = Table::new("decisions/s, README's service", &columns, rounds).next_to(SCRIPT);
+    for tasks in [1, 64, 512] {
+        let load = (tasks, Duration::from_millis(millis));
+        let turns = limiters.each_ref();
+        let turns = turns.map(|limiter| round(&runtime, &only, limiter, &README, load));
+        let bursts = in_turns(rounds, turns.into())?;
+        let best = bursts.iter().map(|all| highest(all, |burst| burst.rate));
+        rates.row(format!("client and everyone, tasks: {tasks}"), best);
+    }
+    Ok(Report::of([rates]))
 }
 
 /// Measures the latency by the distance of the server, whose replies arrive later.
