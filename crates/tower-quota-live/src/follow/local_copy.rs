@@ -13,6 +13,9 @@ use crate::version::Version;
 pub(super) struct LocalCopy {
     pub(super) version: Version,
     pub(super) blocks: Vec<Block>,
+    /// The revision of the store that was copied. A store that began later has lost data.
+    #[serde(default)]
+    pub(super) revision: Option<u64>,
 }
 
 impl LocalCopy {

@@ -139,7 +139,7 @@ impl Shared {
         self.take_documents(known, &state).await?;
         (known.revision, known.is_doubtful) = (Some(revision), false);
         if failure.is_none() {
-            self.keep_copy().await;
+            self.keep_copy(revision).await;
         }
         Ok(failure)
     }
@@ -300,7 +300,7 @@ impl Shared {
         known.rejected = Some(version);
     }
 
-    async fn keep_copy(&self) {
+    async fn keep_copy(&self, revision: u64) {
         let (Some(path), Some(in_force)) = (&self.options.local_copy, self.in_force.load_full())
         else {
             return;
@@ -308,6 +308,7 @@ impl Shared {
         let copy = LocalCopy {
             version: in_force.version.clone(),
             blocks: self.blocks.all(),
+            revision: Some(revision),
         };
         if let Err(error) = copy.write(path).await {
             tracing::warn!(path = %path.display(), %error, "no local copy of the rules could be written");
@@ -343,6 +344,11 @@ impl Shared {
         let copy = copy.map_err(|error| ChangeError::Refused(error.to_string()))?;
         let rules = self.read_version(&copy.version).await?;
         self.blocks.apply(BlockChanges::all(copy.blocks));
+        *self.known.lock().await = Known {
+            revision: copy.revision,
+            is_doubtful: true,
+            rejected: None,
+        };
         let next = InForce {
             version: copy.version,
             rules,

@@ -187,3 +187,48 @@ async fn blocks_survive_restart_during_outage() {
     .await;
     assert_eq!(instance.ask("mallory").await, 403);
 }
+
+#[tokio::test]
+async fn blocks_of_copy_survive_loss_that_another_instance_found_first() {
+    let (mut server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let options = LiveOptions::new().local_copy(folder.path().join("rules.copy"));
+    let instance = Instance::start(redis_rules(&server, "loss"), options.clone()).await;
+    let version = instance.put(new(5)).await;
+    instance.block(BlockTarget::Text("mallory")).await;
+    assert!(instance.live.refresh().await);
+    assert!(instance.live.close(Duration::from_secs(5)).await);
+    server.start_again();
+    // The other instance has put the document back, and not yet its blocks.
+    let other = redis_rules(&server, "loss");
+    assert!(other.restore(&version).await.unwrap());
+
+    let instance = Instance::start(redis_rules(&server, "loss"), options).await;
+    assert_eq!(instance.ask("mallory").await, 403);
+    assert_eq!(
+        other
+            .state(None)
+            .await
+            .unwrap()
+            .unwrap()
+            .blocks
+            .changed
+            .len(),
+        1
+    );
+}
+
+#[tokio::test]
+async fn removed_block_does_not_return_from_copy() {
+    let (server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let options = LiveOptions::new().local_copy(folder.path().join("rules.copy"));
+    let instance = Instance::start(redis_rules(&server, "removed"), options.clone()).await;
+    instance.put(new(5)).await;
+    let block = instance.block(BlockTarget::Text("mallory")).await;
+    assert!(instance.live.refresh().await);
+    assert!(instance.live.close(Duration::from_secs(5)).await);
+    let other = redis_rules(&server, "removed");
+    assert!(other.remove_block(&block.id).await.unwrap().is_some());
+
+    let instance = Instance::start(other, options).await;
+    assert_eq!(instance.ask("mallory").await, 200);
+}
