@@ -24,6 +24,26 @@ pub struct Decided<'a> {
 }
 
 impl<'a> Decided<'a> {
+    pub(crate) const fn admitted(head: RequestHead<'a>, decision: &'a Decision) -> Self {
+        Self {
+            head,
+            decision: Some(decision),
+            reason: None,
+            is_degraded: false,
+            keys: &[],
+        }
+    }
+
+    pub(crate) const fn refused(head: RequestHead<'a>, reason: Reason<'a>) -> Self {
+        Self {
+            head,
+            decision: None,
+            reason: Some(reason),
+            is_degraded: false,
+            keys: &[],
+        }
+    }
+
     /// Returns the key for each limit, including shadow limits, for your logs.
     ///
     /// Keys may be secrets, so `Debug` hides them. Blocked requests and missing keys have no keys.
@@ -62,6 +82,12 @@ impl<'a> Decided<'a> {
     #[must_use]
     pub fn label(&self) -> &'static str {
         self.outcome().text()
+    }
+
+    /// Returns the client of the refusing limit with the longest wait.
+    pub(crate) fn refused_client(&self) -> Option<(Name, &'a Key<'static>)> {
+        let status = self.decision?.tightest()?;
+        self.keys().find(|(limit, _)| *limit == status.name)
     }
 
     pub(crate) fn outcome(&self) -> OutcomeLabel {

@@ -5,8 +5,8 @@ use http::header::{HOST, HeaderValue};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
 
-use crate::checks::Watch;
 use crate::key::host_of;
+use crate::notes::{Note, Notes};
 use crate::sample_context::SampleContext;
 
 /// A borrowed request without its body, for extractors, costs and conditions.
@@ -18,7 +18,7 @@ pub struct RequestHead<'a> {
     headers: &'a HeaderMap,
     extensions: &'a Extensions,
     holds_in_doubt: bool,
-    watch: Option<&'a Watch>,
+    notes: Option<&'a Notes>,
 }
 
 impl<'a> RequestHead<'a> {
@@ -32,7 +32,7 @@ impl<'a> RequestHead<'a> {
             headers: request.headers(),
             extensions: request.extensions(),
             holds_in_doubt: false,
-            watch: None,
+            notes: None,
         }
     }
 
@@ -56,7 +56,7 @@ impl<'a> RequestHead<'a> {
             headers: &parts.headers,
             extensions: &parts.extensions,
             holds_in_doubt: false,
-            watch: None,
+            notes: None,
         }
     }
 
@@ -201,15 +201,18 @@ impl<'a> RequestHead<'a> {
         route
     }
 
-    pub(crate) const fn watched_by(self, watch: &'a Watch) -> Self {
-        Self {
-            watch: Some(watch),
-            ..self
-        }
+    pub(crate) const fn with_notes(self, notes: Option<&'a Notes>) -> Self {
+        Self { notes, ..self }
     }
 
-    pub(crate) const fn watch(&self) -> Option<&'a Watch> {
-        self.watch
+    /// Adds a note, if there is one and the layer examines the request.
+    #[inline]
+    pub(crate) fn note(&self, note: impl FnOnce() -> Option<Note>) {
+        if let Some(notes) = self.notes
+            && let Some(note) = note()
+        {
+            notes.add(note);
+        }
     }
 }
 

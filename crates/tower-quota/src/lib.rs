@@ -190,10 +190,9 @@ mod layer;
 mod limit;
 #[cfg(feature = "metrics")]
 pub mod metrics;
-#[cfg(not(feature = "metrics"))]
-#[path = "metrics/off.rs"]
-mod metrics;
+mod notes;
 mod number;
+mod observe;
 mod outcome_label;
 pub mod policy;
 mod protocol;

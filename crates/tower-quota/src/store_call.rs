@@ -8,7 +8,7 @@ use core::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
-use crate::metrics::StoreFailureKind;
+use crate::observe::StoreFailureKind;
 
 #[derive(Debug)]
 pub(crate) enum StoreCallError<E> {

@@ -1,7 +1,7 @@
 //! Checks for mistakes in the configuration that only traffic shows.
 //!
-//! Heads of the first requests carry a [`Watch`], so keys and conditions report mistakes without running twice.
-//! [`Checks`] logs proved mistakes. A [`Mark`] tells inner layers the counted limits.
+//! Heads of the first requests carry [`Notes`](crate::notes::Notes), so keys and conditions report mistakes without running
+//! twice. [`Watch`] reads the notes, and [`Checks`] logs proved mistakes. A [`Mark`] tells inner layers the counted limits.
 //!
 //! A wrong warning would cost trust, so most checks wait for many requests. Warnings never contain
 //! addresses or keys.
@@ -21,6 +21,8 @@ pub(crate) use self::mark::Mark;
 pub use self::report::ChecksReport;
 pub(crate) use self::watch::Watch;
 use crate::key::Mistake;
+use crate::observe::{Event, Observer};
+use crate::request::Rules;
 use crate::response::Reason;
 
 const MAX_WARNINGS: usize = 64;
@@ -100,5 +102,19 @@ impl Checks {
     fn found(&self) -> MutexGuard<'_, ChecksReport> {
         // Each change is a single step, so the report is valid even if a thread panicked.
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Checks {
+    fn observe(&self, event: &Event<'_>, rules: &Rules) {
+        if let Event::Decided { decided, .. } = event
+            && let (None, Some(reason)) = (decided.decision, decided.reason)
+            && !decided.is_degraded
+        {
+            // An open watch has already recorded a missing address.
+            if !(matches!(reason, Reason::NoPeerAddress) && rules.watch.is_open()) {
+                self.refused(reason);
+            }
+        }
     }
 }

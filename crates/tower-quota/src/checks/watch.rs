@@ -8,8 +8,10 @@ use super::turns::Turns;
 use super::{Check, Checks, Mark};
 use crate::head::RequestHead;
 use crate::key::{Mistake, forwarding_header};
+use crate::notes::{Note, Notes};
+use crate::observe::{Event, Observer};
 use crate::policy::Ask;
-use crate::request::RequestContext;
+use crate::request::{RequestContext, Rules};
 use crate::response::Reason;
 
 /// The watched requests, unless a check needs more.
@@ -56,7 +58,44 @@ impl Watch {
         self.is_open.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn count(&self) {
+    /// Returns empty notes for a request, unless the watch has ended.
+    #[inline]
+    pub(crate) fn notes(&self) -> Option<Notes> {
+        self.is_open().then(Notes::default)
+    }
+
+    /// Examines a request that the limits have read. Returns the limits that count the request, if any.
+    pub(crate) fn examine(
+        &self,
+        notes: &Notes,
+        ask: &Ask<'_, '_>,
+        head: &RequestHead<'_>,
+    ) -> Option<Box<Mark>> {
+        self.count();
+        self.read(notes, head);
+        (!ask.is_empty()).then(|| Box::new(self.mark(ask, head)))
+    }
+
+    /// Reads the notes of keys and conditions.
+    pub(crate) fn read(&self, notes: &Notes, head: &RequestHead<'_>) {
+        for note in notes.take() {
+            match note {
+                Note::Address { scope, mistake } => self.address(scope.as_str(), mistake, head),
+                #[cfg(feature = "axum")]
+                Note::RouteMatched { pattern } => self.disprove(Check::UnreachableLimit, &pattern),
+                #[cfg(feature = "axum")]
+                Note::RouteMissed { pattern, reason } => {
+                    self.show(Check::UnreachableLimit, &pattern, || {
+                        format!(
+                            "`when::route({pattern:?})` has matched no request, because {reason}"
+                        )
+                    });
+                }
+            }
+        }
+    }
+
+    fn count(&self) {
         let mut seen = self.seen();
         seen.requests += 1;
         if seen.requests < WATCHED_REQUESTS || !seen.requests.is_multiple_of(100) {
@@ -73,7 +112,7 @@ impl Watch {
         }
     }
 
-    pub(crate) fn address(&self, key: &str, mistake: Option<Mistake>, head: &RequestHead<'_>) {
+    fn address(&self, key: &str, mistake: Option<Mistake>, head: &RequestHead<'_>) {
         let check = match &mistake {
             Some(Mistake::NoPeerAddress) => return self.checks.refused(Reason::NoPeerAddress),
             Some(Mistake::UntrustedProxy { .. }) => Check::UntrustedProxy,
@@ -97,20 +136,7 @@ impl Watch {
         });
     }
 
-    #[cfg(feature = "axum")]
-    pub(crate) fn route_matched(&self, pattern: &str) {
-        self.disprove(Check::UnreachableLimit, pattern);
-    }
-
-    #[cfg(feature = "axum")]
-    pub(crate) fn route_missed(&self, pattern: &str, reason: impl FnOnce() -> String) {
-        self.show(Check::UnreachableLimit, pattern, || {
-            let reason = reason();
-            format!("`when::route({pattern:?})` has matched no request, because {reason}")
-        });
-    }
-
-    pub(crate) fn mark(&self, ask: &Ask<'_, '_>, head: &RequestHead<'_>) -> Mark {
+    fn mark(&self, ask: &Ask<'_, '_>, head: &RequestHead<'_>) -> Mark {
         let mut mark = Mark::default();
         for (limit, scope) in ask.counted() {
             if Mark::is_marked(head.extensions(), self.store, limit, scope) {
@@ -128,10 +154,13 @@ impl Watch {
     }
 
     /// Counts the stored states that a decision has converted, also after the watch has ended.
-    pub(crate) fn converted(&self, decision: &Decision, context: &RequestContext) {
-        let ignored = |limit| self.ignored.get(context.rules.plan.position(limit)?);
+    fn converted(&self, decision: &Decision, context: &RequestContext) {
+        let ignored = |limit| {
+            self.ignored
+                .get(context.response.rules.plan.position(limit)?)
+        };
         // With several quotas in one process, conversions do not prove that another process exists.
-        for (limit, _) in &context.report.overrides {
+        for (limit, _) in &context.response.report.overrides {
             if let Some(ignored) = ignored(*limit)
                 && !ignored.load(Ordering::Relaxed)
             {
@@ -180,6 +209,17 @@ impl Watch {
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Watch {
+    fn observe(&self, event: &Event<'_>, _: &Rules) {
+        if let Event::Answered {
+            decision, context, ..
+        } = event
+        {
+            self.converted(decision, context);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 pub(crate) use self::blocks::Blocks;
 #[cfg(feature = "top")]
-pub(crate) use self::top::TopClients;
+pub(crate) use self::top::{BusyClients, RefusedClients};
 #[cfg(feature = "top")]
 pub use self::top::{TopClient, TopWindow};
 

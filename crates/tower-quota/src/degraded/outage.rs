@@ -5,6 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use tower_quota_core::Timestamp;
 
+use super::OnStoreFailure;
+use crate::observe::{Event, Observer, StoreFailure};
+use crate::request::Rules;
+
 const REPEAT: Duration = Duration::from_secs(60);
 /// The time between two looks at the error's text. A failing store and an open breaker give
 /// different texts.
@@ -35,7 +39,7 @@ struct Outage {
 }
 
 impl OutageLog {
-    pub(crate) fn failed(&self, error: &(dyn Error + 'static), is_uncounted: bool, now: Timestamp) {
+    fn failed(&self, error: &(dyn Error + 'static), is_uncounted: bool, now: Timestamp) {
         // A subscriber may be slow, so logging holds no lock.
         if let Some(warning) = self.warning(error, is_uncounted, now) {
             tracing::warn!(target: "tower_quota", "{warning}");
@@ -83,10 +87,7 @@ impl OutageLog {
         Some(warning)
     }
 
-    pub(crate) fn answered(&self, now: Timestamp) {
-        if !self.is_failing.load(Ordering::Relaxed) {
-            return;
-        }
+    fn answered(&self, now: Timestamp) {
         let over = {
             let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
             let is_over = |outage: &mut Outage| now.since(outage.last_failure) >= CALM;
@@ -102,6 +103,23 @@ impl OutageLog {
                 over.last_failure.since(over.began),
                 over.uncounted,
             );
+        }
+    }
+}
+
+impl Observer for OutageLog {
+    fn observe(&self, event: &Event<'_>, rules: &Rules) {
+        let now = || rules.settings.local.now();
+        match event {
+            Event::Failed(StoreFailure {
+                choice: Some(choice),
+                error,
+                ..
+            }) => self.failed(*error, *choice == OnStoreFailure::Allow, now()),
+            Event::Answered { .. } if self.is_failing.load(Ordering::Relaxed) => {
+                self.answered(now());
+            }
+            _ => {}
         }
     }
 }

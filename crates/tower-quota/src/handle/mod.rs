@@ -307,7 +307,11 @@ impl<S: Store> RateLimitHandle<S> {
     #[cfg(feature = "top")]
     #[must_use]
     pub fn top_refused(&self, window: TopWindow) -> Vec<TopClient> {
-        self.shared.top_refused.top(window, crate::clients::now())
+        self.shared
+            .observed
+            .refused
+            .0
+            .top(window, crate::clients::now())
     }
 
     /// Returns the clients that sent most requests to this process in a window, for every limit.
@@ -317,7 +321,11 @@ impl<S: Store> RateLimitHandle<S> {
     #[cfg(feature = "top")]
     #[must_use]
     pub fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
-        self.shared.top_busy.top(window, crate::clients::now())
+        self.shared
+            .observed
+            .busy
+            .0
+            .top(window, crate::clients::now())
     }
 
     /// Returns the [refusal cache](RateLimitLayer::with_refusal_cache) figures of this process.
@@ -379,7 +387,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// assert_eq!(handle.mistakes().count(Check::NoPeerAddress), 0);
     /// ```
     pub fn mistakes(&self) -> ChecksReport {
-        self.shared.checks.report()
+        self.shared.observed.checks.report()
     }
 
     /// Replaces the policy. The old policy finishes the requests that have begun.

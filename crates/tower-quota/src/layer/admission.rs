@@ -1,65 +1,68 @@
 use http::{Request, Response};
 
 use super::body::ResponseBody;
-use crate::request::{RequestContext, Rules};
+use crate::checks::Mark;
+use crate::request::{ResponseContext, Rules};
 use crate::settle::{ChargeRecord, Meter, Reservation};
 
 /// An admitted request. Dropping the value before `forward` refunds the charges.
+///
+/// The parts are boxed, because the future of every request reserves the space.
 #[derive(Default)]
 pub(super) struct Admission {
-    /// The record is boxed, because the future of every request reserves the space.
     record: Option<Box<ChargeRecord>>,
-    context: Option<Box<RequestContext>>,
+    response: Option<Box<ResponseContext>>,
+    mark: Option<Box<Mark>>,
 }
 
 #[derive(Default)]
 pub(super) struct Finish {
-    context: Option<Box<RequestContext>>,
-    reservation: Reservation,
+    response: Option<Box<ResponseContext>>,
+    reservation: Option<Reservation>,
 }
 
 impl Admission {
-    pub(super) fn new(record: Option<ChargeRecord>) -> Self {
+    pub(super) fn new(record: Option<ChargeRecord>, mark: Option<Box<Mark>>) -> Self {
         Self {
             record: record.map(Box::new),
-            context: None,
+            response: None,
+            mark,
         }
     }
 
-    pub(super) fn report(&mut self, context: Box<RequestContext>) {
-        let is_told = context.report.is_degraded();
-        if is_told
-            || context.rules.settings.attaches_decision
-            || !context.rules.settings.responses.is_silent()
+    /// Returns an admission without charges to settle.
+    pub(super) fn reporting(
+        response: Option<Box<ResponseContext>>,
+        mark: Option<Box<Mark>>,
+    ) -> Self {
+        Self {
+            record: None,
+            response,
+            mark,
+        }
+    }
+
+    pub(super) fn report(&mut self, response: Box<ResponseContext>) {
+        let rules = &response.rules;
+        if rules.writes_fields || rules.settings.attaches_decision || response.report.is_degraded()
         {
-            self.context = Some(context);
+            self.response = Some(response);
         }
     }
 
     /// Hands the charges over to the handler. The charges settle when the response ends.
     pub(super) fn forward<B>(mut self, request: &mut Request<B>) -> Finish {
-        let mut context = self.context.take();
-        let Some(record) = self.record.take() else {
-            return Finish {
-                context,
-                reservation: Reservation::default(),
-            };
+        if let Some(mark) = self.mark.take() {
+            mark.attach_to(request);
+        }
+        let mut finish = Finish {
+            response: self.response.take(),
+            reservation: None,
         };
-        let is_local = record.is_local();
-        let reservation = Reservation::open(*record, request);
-        if let Some(decision) = context
-            .as_mut()
-            .and_then(|context| context.report.decision.as_mut())
-            && !is_local
-            && !reservation.is_empty()
-        {
-            // An outer layer must not refund charges that have been settled.
-            let _ = decision.refund();
+        if let Some(record) = self.record.take() {
+            finish.settle(*record, request);
         }
-        Finish {
-            context,
-            reservation,
-        }
+        finish
     }
 }
 
@@ -72,27 +75,35 @@ impl Drop for Admission {
 }
 
 impl Finish {
-    #[inline]
-    pub(super) fn apply_to<B>(self, response: Response<B>) -> Response<ResponseBody<B>> {
-        if self.context.is_none() && self.reservation.is_empty() {
-            return response.map(|body| ResponseBody::inner(body, None));
+    fn settle<B>(&mut self, record: ChargeRecord, request: &mut Request<B>) {
+        let is_local = record.is_local();
+        let reservation = Reservation::open(record, request);
+        if reservation.is_empty() {
+            return;
         }
-        self.write(response)
+        if let Some(response) = &mut self.response
+            && let Some(decision) = &mut response.report.decision
+            && !is_local
+        {
+            // An outer layer must not refund charges that have been settled.
+            let _ = decision.refund();
+        }
+        self.reservation = Some(reservation);
     }
 
-    fn write<B>(self, mut response: Response<B>) -> Response<ResponseBody<B>> {
-        if let Some(mut context) = self.context {
+    #[inline]
+    pub(super) fn apply_to<B>(self, mut response: Response<B>) -> Response<ResponseBody<B>> {
+        if let Some(mut context) = self.response {
             let Rules { plan, settings, .. } = &*context.rules;
-            settings
-                .responses
-                .admitted(plan, &context.report, response.headers_mut());
+            let headers = response.headers_mut();
+            settings.responses.admitted(plan, &context.report, headers);
             context.attach(&mut response);
         }
-        if self.reservation.is_empty() {
+        let Some(reservation) = self.reservation else {
             return response.map(|body| ResponseBody::inner(body, None));
-        }
+        };
         let (parts, body) = response.into_parts();
-        let meter = Meter::start(&parts, self.reservation);
+        let meter = Meter::start(&parts, reservation);
         Response::from_parts(parts, ResponseBody::inner(body, meter))
     }
 }

@@ -13,6 +13,7 @@ use super::shared::Shared;
 use crate::checks::Check;
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
+use crate::observe::{OnDecision, OnStoreError};
 use crate::policy::Policy;
 use crate::protocol::Protocol;
 use crate::response::{GrpcStatus, HeaderStyle, IntoRefusal, Refused, ResponseSettings};
@@ -85,7 +86,9 @@ impl<S: Store> RateLimitLayer<S> {
         self,
         listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static,
     ) -> Self {
-        self.with(|settings| settings.on_store_error = Arc::new(listener))
+        self.with(|settings| {
+            settings.on_store_error = Some(Arc::new(OnStoreError(Box::new(listener))))
+        })
     }
 
     /// Calls this closure with every decision, once per request, for metrics and logs.
@@ -108,7 +111,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// # let _ = layer;
     /// ```
     pub fn on_decision(self, listener: impl Fn(&Decided<'_>) + Send + Sync + 'static) -> Self {
-        self.with(|settings| settings.on_decision = Some(Arc::new(listener)))
+        self.with(|settings| settings.on_decision = Some(Arc::new(OnDecision(Box::new(listener)))))
     }
 
     /// Puts the [`Decision`](crate::Decision) into the extensions of admitted requests and of responses.
@@ -234,7 +237,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// # let _ = layer;
     /// ```
     pub fn without_check(self, check: Check) -> Self {
-        self.shared.checks.turn_off(check);
+        self.shared.observed.checks.turn_off(check);
         self
     }
 

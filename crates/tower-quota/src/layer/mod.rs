@@ -5,6 +5,7 @@
 //! | `service` | the arrival of a request |
 //! | `pipeline` | lists, keys, charges and decisions |
 //! | `stage` | waits for look-ups, the store, and the turn |
+//! | `outage` | decisions without the store |
 //! | `refuse` | refusals |
 //! | `admission` | admitted requests and their responses |
 //! | `future`, `body` | the response |
@@ -17,6 +18,7 @@ mod future;
     reason = "the folder holds the pipeline, the file the type"
 )]
 mod layer;
+mod outage;
 mod pipeline;
 mod refuse;
 mod resume;

@@ -2,15 +2,12 @@ use std::sync::Arc;
 
 use http::Request;
 use tokio::time::timeout;
-use tower_quota_core::{Decision, Store};
-use tracing::{Instrument, Span};
+use tower_quota_core::Store;
 
 use super::pipeline::without_turn;
 use super::shared::Shared;
 use super::stage::{Stage, Step};
-use crate::request::RequestContext;
-use crate::store_call::StoreCallError;
-use crate::traced::{record_decision, record_duration, record_failure};
+use crate::observe::Event;
 
 impl<S: Store> Shared<S> {
     pub(super) async fn resume<B>(
@@ -30,56 +27,45 @@ impl<S: Store> Shared<S> {
                 span,
                 mut context,
             } => {
-                let answer = call.answer(context.rules.settings.store_timeout);
-                let (answer, recorded) = answer.instrument(span.clone()).await;
+                let rules = Arc::clone(&context.response.rules);
+                let answer = call.answer(rules.settings.store_timeout);
+                let (answer, recorded) = span.follow(answer).await;
                 context.recorded = recorded;
                 let duration = start.elapsed();
-                context
-                    .rules
-                    .metrics
-                    .answered(duration, answer.as_ref().ok());
-                record_duration(&span, duration);
-                self.answered(answer, &span, context, request)
+                span.end(duration, &answer);
+                match answer {
+                    Ok(decision) => {
+                        let event = Event::Answered {
+                            decision: &decision,
+                            context: &context,
+                            duration,
+                        };
+                        rules.observers.tell(&event, &rules);
+                        rules.settings.local.store_answered();
+                        context.response.report.decision = Some(decision);
+                        self.decided(context, request)
+                    }
+                    Err(failure) => self.fall_back(&failure, duration, context, request),
+                }
             }
             Stage::Queue {
                 wait,
                 place,
                 mut admission,
-                context,
+                mut context,
             } => {
                 // Hold no ready service meanwhile, because a queued request would keep its permit.
                 let is_closed = timeout(wait, place.closed()).await.is_ok();
                 if !is_closed {
-                    admission.report(context);
+                    admission.report(context.response);
                     return Step::Forward(admission);
                 }
                 drop(admission);
-                // The listener saw the decision when the wait began.
-                Step::Respond(self.respond(without_turn(context), None, request))
-            }
-        }
-    }
-
-    fn answered<B>(
-        self: &Arc<Self>,
-        answer: Result<Decision, StoreCallError<S::Error>>,
-        span: &Span,
-        context: Box<RequestContext>,
-        request: &mut Request<B>,
-    ) -> Step<S> {
-        match answer {
-            Ok(decision) => {
-                record_decision(span, &decision);
-                context.rules.watch.converted(&decision, &context);
-                context.rules.settings.local.store_answered();
-                self.outage.answered(context.rules.settings.local.now());
-                self.decided(decision, context, request)
-            }
-            Err(failure) => {
-                let kind = failure.kind();
-                context.rules.metrics.store_failed(kind);
-                record_failure(span, kind.label(), failure.error());
-                self.fall_back(failure.error(), context, request)
+                if let Some(decision) = &mut context.response.report.decision {
+                    without_turn(decision);
+                }
+                // The observers saw the decision when the wait began.
+                Step::Respond(self.respond(context, None, request))
             }
         }
     }

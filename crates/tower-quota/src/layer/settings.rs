@@ -1,10 +1,9 @@
-use core::error::Error;
 use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::decided::Decided;
 use crate::degraded::LocalCounters;
+use crate::observe::{OnDecision, OnStoreError};
 use crate::response::ResponseSettings;
 use crate::traced::SpanSettings;
 
@@ -12,7 +11,7 @@ use crate::traced::SpanSettings;
 pub(crate) struct Settings {
     pub(crate) responses: ResponseSettings,
     pub(crate) local: Arc<LocalCounters>,
-    pub(crate) on_store_error: Arc<OnStoreError>,
+    pub(crate) on_store_error: Option<Arc<OnStoreError>>,
     pub(crate) on_decision: Option<Arc<OnDecision>>,
     pub(crate) store_timeout: Duration,
     pub(crate) attaches_decision: bool,
@@ -25,16 +24,12 @@ pub(crate) struct Settings {
     pub(crate) close_after: Option<NonZeroU32>,
 }
 
-pub(crate) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
-
-pub(crate) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
-
 impl Default for Settings {
     fn default() -> Self {
         Self {
             responses: ResponseSettings::default(),
             local: Arc::default(),
-            on_store_error: Arc::new(|_| {}),
+            on_store_error: None,
             on_decision: None,
             store_timeout: Duration::from_secs(5),
             attaches_decision: false,
@@ -44,11 +39,5 @@ impl Default for Settings {
             spans: SpanSettings::default(),
             close_after: None,
         }
-    }
-}
-
-impl Settings {
-    pub(crate) fn reads_keys(&self) -> bool {
-        self.on_decision.is_some() || self.close_after.is_some()
     }
 }

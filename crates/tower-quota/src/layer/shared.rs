@@ -7,29 +7,18 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
-use http::Request;
 use tokio::runtime::Handle;
 use tower_quota_core::{BoxStore, Charge, Operation, RefusalCache, Store};
 
 use super::settings::Settings;
-use crate::checks::Checks;
 use crate::clients::Blocks;
-#[cfg(feature = "top")]
-use crate::clients::TopClients;
-use crate::decided::Decided;
-use crate::degraded::OutageLog;
-use crate::head::RequestHead;
 #[cfg(feature = "metrics")]
 use crate::metrics::ReplacedMetrics;
-use crate::metrics::StoreFailureKind;
-#[cfg(feature = "top")]
-use crate::policy::Ask;
+use crate::observe::{Event, StoreFailure, StoreFailureKind};
 use crate::policy::Policy;
-use crate::request::{Queue, RequestContext, Rules, Streaks};
-use crate::response::Reason;
+use crate::request::{Observed, Queue, Rules};
 use crate::settle::{Counted, Settler, detach};
 use crate::store_call::within;
-use crate::traced::trace;
 
 pub(crate) struct Shared<S> {
     pub(crate) store: CachedStore<S>,
@@ -38,20 +27,13 @@ pub(crate) struct Shared<S> {
 
 /// The state without the store. Handles over a boxed store share this state.
 pub(crate) struct State {
-    store_number: usize,
     /// The rules in force. A request loads them once and keeps them.
     rules: ArcSwap<Rules>,
     /// The lock that a thread holds while it replaces the rules.
     changing: Mutex<()>,
-    pub(crate) checks: Arc<Checks>,
+    pub(crate) observed: Observed,
     pub(crate) queue: Arc<Queue>,
-    pub(super) streaks: Streaks,
-    pub(super) outage: OutageLog,
     pub(crate) blocks: Blocks,
-    #[cfg(feature = "top")]
-    pub(crate) top_refused: TopClients,
-    #[cfg(feature = "top")]
-    pub(crate) top_busy: TopClients,
     #[cfg(feature = "metrics")]
     replaced: ReplacedMetrics,
 }
@@ -61,30 +43,18 @@ pub(crate) type CachedStore<S> = RefusalCache<S>;
 /// The shortest timeout of refunds and settlements, which no request waits for.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// One request in this number is counted for the busiest clients.
-#[cfg(feature = "top")]
-const BUSY_SAMPLE: u32 = 32;
-
 impl<S: Store> Shared<S> {
     pub(super) fn new(store: CachedStore<S>, policy: Policy) -> Self {
-        let checks = Arc::<Checks>::default();
         let number = store
             .identity()
             .unwrap_or_else(|| core::ptr::from_ref(store.store()).addr());
-        let rules = Rules::new(policy, Arc::default(), &checks, number);
+        let observed = Observed::new(number);
         let state = State {
-            store_number: number,
-            rules: ArcSwap::from_pointee(rules),
+            rules: ArcSwap::from_pointee(Rules::new(policy, Arc::default(), &observed)),
             changing: Mutex::default(),
-            checks,
+            observed,
             queue: Arc::new(Queue::new(Queue::DEFAULT_CAPACITY)),
-            streaks: Streaks::default(),
-            outage: OutageLog::default(),
             blocks: Blocks::default(),
-            #[cfg(feature = "top")]
-            top_refused: TopClients::default(),
-            #[cfg(feature = "top")]
-            top_busy: TopClients::default(),
             #[cfg(feature = "metrics")]
             replaced: ReplacedMetrics::default(),
         };
@@ -128,7 +98,7 @@ impl State {
         // Two changes at the same time must not lose one.
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let (policy, settings) = new(&self.rules.load());
-        let rules = Rules::new(policy, settings, &self.checks, self.store_number);
+        let rules = Rules::new(policy, settings, &self.observed);
         let replaced = self.rules.swap(Arc::new(rules));
         #[cfg(feature = "metrics")]
         self.replaced.add(&replaced.metrics);
@@ -149,47 +119,6 @@ impl State {
     pub(crate) fn store_timeout(&self) -> Duration {
         self.rules().settings.store_timeout
     }
-
-    /// Counts a sample of the requests for the busiest clients.
-    #[cfg(feature = "top")]
-    #[inline]
-    pub(super) fn note_busy(&self, rules: &Rules, ask: &Ask<'_, '_>) {
-        if rules.settings.counts_busy && fastrand::u32(..).is_multiple_of(BUSY_SAMPLE) {
-            let now = crate::clients::now();
-            for (limit, key) in ask.parts() {
-                self.top_busy
-                    .count(limit, key, u64::from(BUSY_SAMPLE), now, now);
-            }
-        }
-    }
-
-    /// Counts a decision, and calls the listener for decisions, if there is one.
-    #[inline]
-    pub(super) fn observe<B>(
-        &self,
-        context: &RequestContext,
-        reason: Option<Reason<'_>>,
-        request: &Request<B>,
-    ) {
-        let decided = Decided {
-            head: RequestHead::of(request),
-            decision: context.report.decision.as_ref(),
-            reason,
-            is_degraded: context.report.is_degraded(),
-            keys: &context.keys,
-        };
-        self.notify(&context.rules, &decided);
-    }
-
-    pub(super) fn notify(&self, rules: &Rules, decided: &Decided<'_>) {
-        rules.metrics.count(decided);
-        if let Some(one_of) = rules.settings.traced_admissions {
-            trace(decided, one_of, &rules.plan, &rules.settings.spans);
-        }
-        if let Some(listener) = &rules.settings.on_decision {
-            listener(decided);
-        }
-    }
 }
 
 impl<S: Store> Settler for Shared<S> {
@@ -208,8 +137,7 @@ impl<S: Store> Settler for Shared<S> {
         let answer = within(self.timeout(), self.store.apply(operation, charges));
         let call = async move {
             if let Err(error) = answer.await {
-                rules.metrics.store_failed(StoreFailureKind::Settle);
-                (rules.settings.on_store_error)(error.error());
+                tell_failed_settlement(&rules, error.error());
             }
         };
         detach(call, runtime);
@@ -220,10 +148,18 @@ impl<S: Store> Settler for Shared<S> {
     }
 
     fn failed(&self, error: &(dyn Error + 'static)) {
-        let rules = self.rules();
-        rules.metrics.store_failed(StoreFailureKind::Settle);
-        (rules.settings.on_store_error)(error);
+        tell_failed_settlement(&self.rules(), error);
     }
+}
+
+fn tell_failed_settlement(rules: &Rules, error: &(dyn Error + 'static)) {
+    let failure = StoreFailure {
+        kind: StoreFailureKind::Settle,
+        error,
+        duration: None,
+        choice: None,
+    };
+    rules.observers.tell(&Event::Failed(failure), rules);
 }
 
 impl<S: fmt::Debug> fmt::Debug for Shared<S> {

@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use http::Response;
 use tower_quota_core::Store;
-use tracing::Span;
 
 use super::admission::Admission;
 use super::shared::CachedStore;
@@ -12,6 +11,7 @@ use crate::policy::LookUps;
 use crate::request::{Place, RequestContext, Rules};
 use crate::response::RefusalBody;
 use crate::settle::InFlight;
+use crate::traced::CallSpan;
 
 pub(super) enum Step<S: Store> {
     Forward(Admission),
@@ -29,7 +29,7 @@ pub(super) enum Stage<S: Store> {
     Decide {
         call: InFlight<CachedStore<S>>,
         start: Instant,
-        span: Span,
+        span: CallSpan,
         context: Box<RequestContext>,
     },
     Queue {

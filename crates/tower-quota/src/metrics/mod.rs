@@ -26,7 +26,6 @@
 //! Histograms have labels for 64 limits.
 
 mod counts;
-mod failure;
 mod latency;
 mod policy;
 mod replaced;
@@ -36,7 +35,6 @@ mod stats;
 mod table;
 mod totals;
 
-pub(crate) use self::failure::StoreFailureKind;
 pub use self::latency::StoreLatency;
 pub(crate) use self::policy::PolicyMetrics;
 pub(crate) use self::replaced::ReplacedMetrics;

@@ -8,7 +8,6 @@ use arc_swap::ArcSwap;
 use tower_quota_core::{Decision, LimitStatus, Name};
 
 use super::counts::{Count, RouteCounts};
-use super::failure::StoreFailureKind;
 use super::latency::Latency;
 use super::sample::sample;
 use super::table;
@@ -16,7 +15,9 @@ use crate::decided::Decided;
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::limit::ById;
+use crate::observe::{Event, Observer, StoreFailureKind};
 use crate::outcome_label::OutcomeLabel;
+use crate::request::Rules;
 
 const OTHER: &str = "other";
 
@@ -48,7 +49,8 @@ pub(crate) struct PolicyMetrics {
 type Routes = HashMap<Arc<str>, Arc<RouteCounts>>;
 
 impl PolicyMetrics {
-    pub(crate) fn new(limits: Vec<Name>) -> Self {
+    pub(crate) fn new(limits: impl Iterator<Item = Name>) -> Self {
+        let limits: Box<[Name]> = limits.collect();
         let places = limits.len().min(MAX_LIMITS + 1);
         Self {
             positions: ById::new(limits.iter().copied()),
@@ -59,20 +61,12 @@ impl PolicyMetrics {
             degraded: Default::default(),
             failures: Default::default(),
             latency: Latency::new(),
-            limits: limits.into(),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn decided_at_once(&self, start: Option<Instant>, decision: &Decision) {
-        if let Some(start) = start {
-            histogram!(table::DECISION_DURATION).record(start.elapsed());
-            self.record_remaining(decision);
+            limits,
         }
     }
 
     /// Counts a call of the store. A failed call has no decision.
-    pub(crate) fn answered(&self, duration: Duration, decision: Option<&Decision>) {
+    fn answered(&self, duration: Duration, decision: Option<&Decision>) {
         self.latency.record(duration);
         histogram!(table::STORE_DURATION).record(duration);
         if let Some(decision) = decision {
@@ -97,17 +91,11 @@ impl PolicyMetrics {
         }
     }
 
-    pub(crate) fn admitted(&self, head: &RequestHead<'_>, decision: &Decision) {
-        self.count(&Decided {
-            head: *head,
-            decision: Some(decision),
-            reason: None,
-            is_degraded: false,
-            keys: &[],
-        });
-    }
-
-    pub(crate) fn count(&self, decided: &Decided<'_>) {
+    fn count(&self, decided: &Decided<'_>, since: Option<Instant>) {
+        if let (Some(since), Some(decision)) = (since, decided.decision) {
+            histogram!(table::DECISION_DURATION).record(since.elapsed());
+            self.record_remaining(decision);
+        }
         self.with_route(&decided.head, |route| {
             let outcome = decided.outcome();
             let is_refused = matches!(outcome, OutcomeLabel::Limited | OutcomeLabel::Never);
@@ -142,17 +130,13 @@ impl PolicyMetrics {
         }
     }
 
-    pub(crate) fn skipped(&self, head: &RequestHead<'_>) {
+    fn skipped(&self, head: &RequestHead<'_>) {
         self.with_route(head, |route| {
             route.requests[OutcomeLabel::Skipped as usize].add_one();
         });
     }
 
-    pub(crate) fn store_failed(&self, kind: StoreFailureKind) {
-        self.failures[kind as usize].add_one();
-    }
-
-    pub(crate) fn degraded(&self, choice: OnStoreFailure) {
+    pub(super) fn degraded(&self, choice: OnStoreFailure) {
         let position = match choice {
             OnStoreFailure::Allow => 0,
             OnStoreFailure::Refuse => 1,
@@ -252,6 +236,31 @@ impl PolicyMetrics {
     }
 }
 
+impl Observer for PolicyMetrics {
+    fn observe(&self, event: &Event<'_>, _: &Rules) {
+        match event {
+            Event::Skipped(head) => self.skipped(head),
+            Event::Decided { decided, since } => self.count(decided, *since),
+            Event::Answered {
+                decision, duration, ..
+            } => self.answered(*duration, Some(decision)),
+            Event::Failed(failure) => {
+                self.failures[failure.kind as usize].add_one();
+                if let Some(duration) = failure.duration {
+                    self.answered(duration, None);
+                }
+                if let Some(choice) = failure.choice {
+                    self.degraded(choice);
+                }
+            }
+        }
+    }
+
+    fn sees_admissions(&self) -> bool {
+        true
+    }
+}
+
 /// Returns whether less than a fifth of an admitting limit remains.
 fn is_near(status: &LimitStatus) -> bool {
     !status.outcome.is_refusal() && status.remaining() < status.limit.div_ceil(5)
@@ -275,7 +284,7 @@ mod tests {
 
     #[test]
     fn many_routes_share_one_label() {
-        let metrics = PolicyMetrics::new(vec![const { Name::new("limit") }]);
+        let metrics = PolicyMetrics::new([const { Name::new("limit") }].into_iter());
         for number in 0..2 * MAX_ROUTES {
             let route = metrics.add_route(&format!("/{number}"));
             assert_eq!(&*route.route == OTHER, number >= MAX_ROUTES);
@@ -291,7 +300,7 @@ mod tests {
 
     #[test]
     fn threads_lose_no_count() {
-        let metrics = PolicyMetrics::new(Vec::new());
+        let metrics = PolicyMetrics::new([].into_iter());
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

@@ -32,7 +32,7 @@ mod tests {
     #[test]
     fn replaced_policy_stays_while_requests_use_it() {
         let replaced = ReplacedMetrics::default();
-        let of_request = Arc::new(PolicyMetrics::new(Vec::new()));
+        let of_request = Arc::new(PolicyMetrics::new([].into_iter()));
         replaced.add(&of_request);
         replaced.publish();
         of_request.degraded(OnStoreFailure::Allow);

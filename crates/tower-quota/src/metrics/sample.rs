@@ -5,14 +5,11 @@ use crate::clients::now;
 
 const SAMPLE: u32 = 64;
 
-/// Returns the time for one of 64 decisions of a thread, including the first. Needs the feature `metrics`.
+/// Returns the time for one of 64 decisions of a thread, including the first.
 #[inline]
 pub(crate) fn sample() -> Option<Instant> {
     thread_local! {
         static DECISIONS: Cell<u32> = const { Cell::new(0) };
-    }
-    if !cfg!(feature = "metrics") {
-        return None;
     }
     let number = DECISIONS.get();
     DECISIONS.set(number.wrapping_add(1));

@@ -169,9 +169,9 @@ impl Plan {
     }
 
     /// Turns the debts of limits that delay requests into waits.
-    pub(crate) fn delayed(&self, decision: Decision) -> Decision {
+    pub(crate) fn delay(&self, decision: &mut Decision) {
         if !self.delays || !decision.is_allowed() {
-            return decision;
+            return;
         }
         let statuses = decision.statuses().iter().map(|status| {
             let mut status = *status;
@@ -182,7 +182,7 @@ impl Plan {
             }
             status
         });
-        Decision::from_statuses(Operation::Check, decision.at(), statuses)
+        *decision = Decision::from_statuses(Operation::Check, decision.at(), statuses);
     }
 
     /// Returns the charges that settle, or all charges if the request may wait.

@@ -1,11 +1,14 @@
 //! Holds the state of a request.
 
 mod context;
+mod observed;
 mod queue;
+mod response_context;
 mod rules;
 mod streaks;
 
 pub(crate) use self::context::RequestContext;
+pub(crate) use self::observed::Observed;
 pub(crate) use self::queue::{Place, Queue};
+pub(crate) use self::response_context::ResponseContext;
 pub(crate) use self::rules::Rules;
-pub(crate) use self::streaks::Streaks;

@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
-use tower_quota_core::Name;
-
-use crate::checks::{Checks, Watch};
+use super::observed::Observed;
+use crate::checks::Watch;
 use crate::layer::Settings;
+#[cfg(feature = "metrics")]
 use crate::metrics::PolicyMetrics;
+use crate::observe::Observers;
 use crate::policy::{Plan, Policy};
 
 /// The policy and the settings, which the layer compiles and replaces together.
@@ -12,33 +13,37 @@ pub(crate) struct Rules {
     pub(crate) policy: Policy,
     pub(crate) settings: Arc<Settings>,
     pub(crate) plan: Plan,
+    /// Whether an admitted request needs nothing but its fields.
     pub(crate) ends_with_decision: bool,
-    pub(crate) watch: Watch,
+    pub(crate) writes_fields: bool,
+    pub(crate) watch: Arc<Watch>,
+    pub(crate) observers: Observers,
+    #[cfg(feature = "metrics")]
     pub(crate) metrics: Arc<PolicyMetrics>,
 }
 
 impl Rules {
-    pub(crate) fn new(
-        policy: Policy,
-        settings: Arc<Settings>,
-        checks: &Arc<Checks>,
-        store: usize,
-    ) -> Self {
+    pub(crate) fn new(policy: Policy, settings: Arc<Settings>, observed: &Observed) -> Self {
         let plan = Plan::new(policy.clone());
-        let watch = Watch::new(Arc::clone(checks), store, plan.limits().count());
-        let limits: Vec<Name> = plan.limits().map(|limit| limit.name).collect();
-        let metrics = Arc::new(PolicyMetrics::new(limits));
-        let has_listener = settings.reads_keys() || settings.traced_admissions.is_some();
-        let ends_with_decision = !has_listener
-            && !settings.attaches_decision
-            && settings.responses.is_silent()
-            && plan.ends_with_decision();
+        let watch = Arc::new(observed.watch(plan.limits().count()));
+        let mut observers = observed.observers(&settings);
+        observers.push(watch.clone());
+        #[cfg(feature = "metrics")]
+        let metrics = Arc::new(PolicyMetrics::new(plan.limits().map(|limit| limit.name)));
+        #[cfg(feature = "metrics")]
+        observers.push(metrics.clone());
+        let observers = Observers::new(observers);
         Self {
+            ends_with_decision: plan.ends_with_decision()
+                && !settings.attaches_decision
+                && !observers.read_keys,
+            writes_fields: !settings.responses.is_silent(),
             policy,
             settings,
             plan,
-            ends_with_decision,
             watch,
+            observers,
+            #[cfg(feature = "metrics")]
             metrics,
         }
     }

@@ -6,6 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tower_quota_core::{Key, Name, Timestamp};
 
+use crate::observe::{Event, Observer};
+use crate::request::Rules;
+
 /// The maximum number of counted clients. One more client resets all counts.
 const MAX_CLIENTS: usize = 65_536;
 /// The time between resets of all counts. Otherwise an absent client would cost each admission a
@@ -27,15 +30,21 @@ struct Lengths {
 }
 
 impl Streaks {
-    pub(crate) fn refused(&self, limit: Name, key: &Key<'_>, now: Timestamp) -> u32 {
+    /// Returns the refusals in a row of a client.
+    pub(crate) fn length(&self, limit: Name, key: &Key<'_>, now: Timestamp) -> u32 {
+        let lengths = self.lock(now);
+        let length = lengths.of.get(&self.number(limit, key));
+        length.copied().unwrap_or_default()
+    }
+
+    fn refused(&self, limit: Name, key: &Key<'_>, now: Timestamp) {
         let mut lengths = self.lock(now);
         let length = lengths.of.entry(self.number(limit, key)).or_default();
         *length = length.saturating_add(1);
         self.any.store(true, Ordering::Relaxed);
-        *length
     }
 
-    pub(crate) fn admitted(&self, keys: &[(Name, Key<'static>)], now: impl FnOnce() -> Timestamp) {
+    fn admitted(&self, keys: &[(Name, Key<'static>)], now: impl FnOnce() -> Timestamp) {
         if !self.any.load(Ordering::Relaxed) {
             return;
         }
@@ -59,5 +68,27 @@ impl Streaks {
             lengths.began = now;
         }
         lengths
+    }
+}
+
+impl Observer for Streaks {
+    fn observe(&self, event: &Event<'_>, rules: &Rules) {
+        let Event::Decided { decided, .. } = event else {
+            return;
+        };
+        let now = || rules.settings.local.now();
+        if decided.reason.is_none() {
+            self.admitted(decided.keys, now);
+        } else if let Some((limit, key)) = decided.refused_client() {
+            self.refused(limit, key, now());
+        }
+    }
+
+    fn sees_admissions(&self) -> bool {
+        true
+    }
+
+    fn reads_keys(&self) -> bool {
+        true
     }
 }

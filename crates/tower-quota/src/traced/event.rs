@@ -1,11 +1,26 @@
 use tower_quota_core::{Decision, Key, LimitStatus, Name};
 use tracing::{debug, info};
 
-use super::span::SpanSettings;
 use crate::decided::Decided;
-use crate::policy::Plan;
+use crate::observe::{Event, Observer};
+use crate::request::Rules;
 
-pub(crate) fn trace(decided: &Decided<'_>, one_of: u32, plan: &Plan, spans: &SpanSettings) {
+/// Writes an event for each refusal, and for 1 in this number of admissions.
+pub(crate) struct Tracer(pub(crate) u32);
+
+impl Observer for Tracer {
+    fn observe(&self, event: &Event<'_>, rules: &Rules) {
+        if let Event::Decided { decided, .. } = event {
+            trace(decided, self.0, rules);
+        }
+    }
+
+    fn sees_admissions(&self) -> bool {
+        true
+    }
+}
+
+fn trace(decided: &Decided<'_>, one_of: u32, rules: &Rules) {
     let head = decided.head;
     let status = decided.decision.and_then(Decision::tightest);
     if decided.reason.is_none() && !decided.is_degraded {
@@ -26,8 +41,8 @@ pub(crate) fn trace(decided: &Decided<'_>, one_of: u32, plan: &Plan, spans: &Spa
     let client = status
         .and_then(|status| decided.keys().find(|(limit, _)| *limit == status.name))
         .filter(|(_, key)| **key != Key::EVERYONE)
-        .and_then(|(_, key)| spans.hash(key));
-    let limit = status.and_then(|status| plan.limit(status.name));
+        .and_then(|(_, key)| rules.settings.spans.hash(key));
+    let limit = status.and_then(|status| rules.plan.limit(status.name));
     let limits: Vec<_> = decided.refusing_limits().map(Name::as_str).collect();
     info!(
         target: "tower_quota::decision",

@@ -1,7 +1,7 @@
-//! Writes events and spans of decisions.
+//! Writes events of decisions, and spans of store calls.
 
 mod event;
 mod span;
 
-pub(crate) use self::event::trace;
-pub(crate) use self::span::{SpanSettings, record_decision, record_duration, record_failure};
+pub(crate) use self::event::Tracer;
+pub(crate) use self::span::{CallSpan, SpanSettings};

@@ -2,13 +2,18 @@
 //! [`RateLimitLayer::trace_store_calls`](crate::RateLimitLayer::trace_store_calls) describes.
 
 use core::error::Error;
+use core::future::Future;
 use core::time::Duration;
 
 use tower_quota_core::{Decision, Key, Name};
 use tracing::field::{Empty, display};
-use tracing::{Span, info_span};
+use tracing::{Instrument, Span, info_span};
 
 use crate::outcome_label::OutcomeLabel;
+use crate::store_call::StoreCallError;
+
+/// The span of a store call, unless spans are off.
+pub(crate) struct CallSpan(Option<Span>);
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SpanSettings(Option<[u8; 16]>);
@@ -18,11 +23,11 @@ impl SpanSettings {
         Self(Some(key_seed))
     }
 
-    pub(crate) fn begin(&self, version: Option<u64>, keys: &[(Name, Key<'static>)]) -> Span {
+    pub(crate) fn begin(&self, version: Option<u64>, keys: &[(Name, Key<'static>)]) -> CallSpan {
         if self.0.is_none() {
-            return Span::none();
+            return CallSpan(None);
         }
-        info_span!(
+        CallSpan(Some(info_span!(
             target: "tower_quota::store",
             "rate_limit.check",
             otel.kind = "client",
@@ -35,7 +40,7 @@ impl SpanSettings {
             rate_limit.store.duration_us = Empty,
             error.kind = Empty,
             error.message = Empty,
-        )
+        )))
     }
 
     /// Returns the same hash as audit records and lists of clients.
@@ -57,22 +62,45 @@ impl SpanSettings {
     }
 }
 
-pub(crate) fn record_duration(span: &Span, duration: Duration) {
-    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    span.record("rate_limit.store.duration_us", micros);
-}
-
-pub(crate) fn record_decision(span: &Span, decision: &Decision) {
-    let outcome = OutcomeLabel::of(decision.outcome());
-    span.record("rate_limit.outcome", outcome.text());
-    if let Some(status) = decision.tightest() {
-        span.record("rate_limit.limit", status.name.as_str());
+impl CallSpan {
+    pub(crate) fn enter<T>(&self, run: impl FnOnce() -> T) -> T {
+        match &self.0 {
+            Some(span) => span.in_scope(run),
+            None => run(),
+        }
     }
-}
 
-pub(crate) fn record_failure(span: &Span, kind: &'static str, error: &(dyn Error + 'static)) {
-    span.record("rate_limit.outcome", "error");
-    span.record("otel.status_code", "ERROR");
-    span.record("error.kind", kind);
-    span.record("error.message", display(error));
+    pub(crate) async fn follow<T>(&self, call: impl Future<Output = T>) -> T {
+        match &self.0 {
+            Some(span) => call.instrument(span.clone()).await,
+            None => call.await,
+        }
+    }
+
+    pub(crate) fn end<E: Error + Send + Sync + 'static>(
+        &self,
+        duration: Duration,
+        answer: &Result<Decision, StoreCallError<E>>,
+    ) {
+        let Some(span) = &self.0 else {
+            return;
+        };
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        span.record("rate_limit.store.duration_us", micros);
+        match answer {
+            Ok(decision) => {
+                let outcome = OutcomeLabel::of(decision.outcome());
+                span.record("rate_limit.outcome", outcome.text());
+                if let Some(status) = decision.tightest() {
+                    span.record("rate_limit.limit", status.name.as_str());
+                }
+            }
+            Err(failure) => {
+                span.record("rate_limit.outcome", "error");
+                span.record("otel.status_code", "ERROR");
+                span.record("error.kind", failure.kind().label());
+                span.record("error.message", display(failure.error()));
+            }
+        }
+    }
 }

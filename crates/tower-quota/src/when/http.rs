@@ -3,10 +3,10 @@ use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use matchit::Router;
 
 use super::condition::{Condition, PatternError};
-#[cfg(feature = "axum")]
-use crate::checks::Watch;
 use crate::head::RequestHead;
 use crate::key::host_of;
+#[cfg(feature = "axum")]
+use crate::notes::Note;
 use crate::valid::valid;
 
 /// Matches these methods. `GET` includes `HEAD`, because servers run the same handler.
@@ -75,35 +75,34 @@ pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
     let pattern = pattern.into();
     Box::new(move |head: &RequestHead<'_>| {
         let route = head.matched_route();
-        if let Some(watch) = head.watch() {
-            watch_route(watch, &pattern, route, head);
-        }
+        head.note(|| note_on_route(&pattern, route, head));
         route == Some(&*pattern)
     })
 }
 
+/// Returns what a request shows about the condition on a route.
 #[cfg(feature = "axum")]
-fn watch_route(watch: &Watch, pattern: &str, route: Option<&str>, head: &RequestHead<'_>) {
+fn note_on_route(pattern: &str, route: Option<&str>, head: &RequestHead<'_>) -> Option<Note> {
+    let pattern = pattern.to_owned();
     let Some(route) = route else {
         let original = head.extensions().get::<axum::extract::OriginalUri>();
         // Ignore requests without a route, because clients may scan unknown paths.
-        if original.is_none() {
-            watch.route_missed(pattern, || {
-                String::from(
-                    "the layer is around the app, where no `Router` has matched a route yet. Add the layer by \
-                     `Router::layer` or `Router::route_layer`, or write `when::path`",
-                )
-            });
-        }
-        return;
+        return original.is_none().then(|| {
+            let reason = "the layer is around the app, where no `Router` has matched a route yet. Add the layer by \
+                          `Router::layer` or `Router::route_layer`, or write `when::path`";
+            Note::RouteMissed {
+                pattern,
+                reason: reason.into(),
+            }
+        });
     };
     if route == pattern {
-        watch.route_matched(pattern);
-    } else if inner_route(route, head) == pattern {
-        watch.route_missed(pattern, || {
-            format!("it lacks the prefix of axum's `nest`. Write `when::route({route:?})`")
-        });
+        return Some(Note::RouteMatched { pattern });
     }
+    (inner_route(route, head) == pattern).then(|| Note::RouteMissed {
+        pattern,
+        reason: format!("it lacks the prefix of axum's `nest`. Write `when::route({route:?})`"),
+    })
 }
 
 #[cfg(feature = "axum")]

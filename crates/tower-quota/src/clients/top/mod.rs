@@ -3,6 +3,7 @@
 //! `sketch` counts a slice, and `windows` adds slices.
 
 mod client;
+mod observer;
 mod sketch;
 mod windows;
 
@@ -13,6 +14,7 @@ use std::time::Instant;
 use tower_quota_core::{Key, Name};
 
 pub use self::client::TopClient;
+pub(crate) use self::observer::{BusyClients, RefusedClients};
 use self::sketch::Seen;
 pub use self::windows::TopWindow;
 use self::windows::Window;

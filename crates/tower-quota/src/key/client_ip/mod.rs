@@ -25,6 +25,7 @@ use self::proxies::{Behind, untrusted};
 use super::extractor::KeyExtractor;
 use super::mistake::Mistake;
 use crate::head::RequestHead;
+use crate::notes::Note;
 use crate::valid::valid;
 
 /// Counts by client address, the connection's peer unless you trust [proxies](ClientIp::behind).
@@ -149,9 +150,12 @@ impl ClientIp {
             None => peer,
             Some(behind) => behind.client(peer, head.headers()),
         };
-        if let Some(watch) = head.watch() {
-            watch.address(self.scope.as_str(), self.mistake(head), head);
-        }
+        head.note(|| {
+            Some(Note::Address {
+                scope: self.scope,
+                mistake: self.mistake(head),
+            })
+        });
         client
     }
 

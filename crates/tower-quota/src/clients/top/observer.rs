@@ -1,0 +1,51 @@
+use super::TopClients;
+use crate::clients::now;
+use crate::observe::{Event, Observer};
+use crate::request::Rules;
+
+/// One request in this number is counted for the busiest clients.
+const SAMPLE: u32 = 32;
+
+/// Counts refusals by client.
+#[derive(Default)]
+pub(crate) struct RefusedClients(pub(crate) TopClients);
+
+/// Counts a sample of the requests by client.
+#[derive(Default)]
+pub(crate) struct BusyClients(pub(crate) TopClients);
+
+impl Observer for RefusedClients {
+    fn observe(&self, event: &Event<'_>, _: &Rules) {
+        let Event::Decided { decided, .. } = event else {
+            return;
+        };
+        if decided.reason.is_some()
+            && let Some((limit, key)) = decided.refused_client()
+        {
+            let now = now();
+            let until = now.checked_add(decided.retry_after().unwrap_or_default());
+            self.0.count(limit, key, 1, now, until.unwrap_or(now));
+        }
+    }
+}
+
+impl Observer for BusyClients {
+    fn observe(&self, event: &Event<'_>, _: &Rules) {
+        if let Event::Decided { decided, .. } = event
+            && fastrand::u32(..).is_multiple_of(SAMPLE)
+        {
+            let now = now();
+            for (limit, key) in decided.keys() {
+                self.0.count(limit, key, u64::from(SAMPLE), now, now);
+            }
+        }
+    }
+
+    fn sees_admissions(&self) -> bool {
+        true
+    }
+
+    fn reads_keys(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,101 @@
+//! Decides requests without the store.
+
+use core::error::Error;
+use core::time::Duration;
+use std::sync::Arc;
+
+use http::{Request, Response};
+use tower_quota_core::{Charge, Outcome, Overloaded, Store, Undecidable};
+
+use super::admission::Admission;
+use super::shared::Shared;
+use super::stage::Step;
+use crate::degraded::{Degraded, OnStoreFailure};
+use crate::observe::{Event, StoreFailure};
+use crate::request::RequestContext;
+use crate::response::{Reason, RefusalBody};
+use crate::settle::Counted;
+use crate::store_call::StoreCallError;
+
+impl<S: Store> Shared<S> {
+    #[cold]
+    pub(super) fn fall_back<B>(
+        self: &Arc<Self>,
+        failure: &StoreCallError<S::Error>,
+        duration: Duration,
+        mut context: Box<RequestContext>,
+        request: &mut Request<B>,
+    ) -> Step<S> {
+        let (error, rules) = (failure.error(), Arc::clone(&context.response.rules));
+        let tell = |choice| {
+            let failure = StoreFailure {
+                kind: failure.kind(),
+                error,
+                duration: Some(duration),
+                choice,
+            };
+            rules.observers.tell(&Event::Failed(failure), &rules);
+        };
+        // The store would never decide this request, so the choice for an outage does not apply.
+        if is_caused_by::<Undecidable>(error) {
+            tell(None);
+            let reason = Reason::Undecidable(error);
+            return Step::Respond(self.refuse_undecided(&rules, reason, request));
+        }
+        // Tell the handler, which may want to act more carefully on an uncounted request.
+        request.extensions_mut().insert(Degraded);
+        let fallback = &mut context.fallback;
+        // An outage must not release a client who was refused before, whatever the limit's choice.
+        if let Some(known_refusal) = fallback.known_refusal.take() {
+            tell(Some(OnStoreFailure::Local));
+            context.response.report.by = Counted::Locally;
+            context.response.report.decision = Some(*known_refusal);
+            return self.decided(context, request);
+        }
+        if fallback.refuses {
+            tell(Some(OnStoreFailure::Refuse));
+            return Step::Respond(self.refuse_unavailable(error, context, request));
+        }
+        let mut local = core::mem::take(&mut fallback.local);
+        if is_caused_by::<Overloaded>(error) {
+            // A flood that overloads the store must not lift the limits, so count these limits too.
+            local.append(&mut fallback.local_if_overloaded);
+        }
+        let charges: Vec<Charge<'_>> = local.iter().map(|owned| owned.as_charge()).collect();
+        context.response.report.by = Counted::Locally;
+        // Shadows never refuse. If only shadows decide, the request passes uncounted.
+        if context.refusal.is_none() && charges.iter().all(Charge::is_shadow) {
+            tell(Some(OnStoreFailure::Allow));
+            self.observe(&context, None, request);
+            let mut admission = Admission::new(None, context.mark.take());
+            admission.report(context.response);
+            return Step::Forward(admission);
+        }
+        let counters = &rules.settings.local;
+        let decision = counters.check(&charges, |charge| self.store.known_status(charge));
+        if decision.outcome() == Outcome::Never {
+            // The request fits into the full quota but not into this instance's share, which is not the client's
+            // mistake.
+            tell(Some(OnStoreFailure::Refuse));
+            return Step::Respond(self.refuse_unavailable(error, context, request));
+        }
+        tell(Some(OnStoreFailure::Local));
+        context.recorded = rules.plan.record(&charges);
+        context.response.report.decision = Some(decision);
+        self.decided(context, request)
+    }
+
+    fn refuse_unavailable<B>(
+        &self,
+        error: &(dyn Error + Send + Sync + 'static),
+        context: Box<RequestContext>,
+        request: &Request<B>,
+    ) -> Response<RefusalBody> {
+        self.observe(&context, Some(Reason::StoreFailure(error)), request);
+        self.respond(context, Some(error), request)
+    }
+}
+
+fn is_caused_by<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
+    error.is::<T>() || error.source().is_some_and(is_caused_by::<T>)
+}

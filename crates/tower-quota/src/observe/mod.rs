@@ -1,0 +1,62 @@
+//! Tells observers what happened to requests.
+//!
+//! The layer tells each event once. Metrics, traces, listeners, checks, lists of clients and the log of outages receive
+//! the event. They are made with the rules, so a policy without observers tells nothing.
+
+mod event;
+mod listener;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+pub(crate) use self::event::{Event, StoreFailure, StoreFailureKind};
+pub(crate) use self::listener::{OnDecision, OnStoreError};
+use crate::request::Rules;
+
+/// A receiver of events.
+pub(crate) trait Observer: Send + Sync {
+    fn observe(&self, event: &Event<'_>, rules: &Rules);
+
+    /// Returns whether the observer wants admitted and skipped requests. Other observers only get refusals and failures.
+    fn sees_admissions(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the observer reads the keys of admitted requests.
+    fn reads_keys(&self) -> bool {
+        false
+    }
+}
+
+/// The observers of a policy.
+pub(crate) struct Observers {
+    all: Vec<Arc<dyn Observer>>,
+    pub(crate) see_admissions: bool,
+    pub(crate) read_keys: bool,
+}
+
+impl Observers {
+    pub(crate) fn new(all: Vec<Arc<dyn Observer>>) -> Self {
+        Self {
+            see_admissions: all.iter().any(|observer| observer.sees_admissions()),
+            read_keys: all.iter().any(|observer| observer.reads_keys()),
+            all,
+        }
+    }
+
+    /// Returns the time before a sampled decision of a memory store, for the histograms of metrics.
+    #[inline]
+    pub(crate) fn sample(&self) -> Option<Instant> {
+        #[cfg(feature = "metrics")]
+        if self.see_admissions {
+            return crate::metrics::sample();
+        }
+        None
+    }
+
+    pub(crate) fn tell(&self, event: &Event<'_>, rules: &Rules) {
+        for observer in &self.all {
+            observer.observe(event, rules);
+        }
+    }
+}
