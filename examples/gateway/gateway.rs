@@ -122,7 +122,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         LiveRules::start_shared(layer.handle(), rules, live_options.shadow_counts(counts)).await?;
     let handle = layer.handle();
     let render = move || {
-        handle.publish_metrics("gateway");
+        metrics::publish_stats("gateway", &handle.stats());
         publish_store();
         std::future::ready(scrape.render())
     };

@@ -103,7 +103,7 @@ const FEATURES: [(&str, &str, &str); 24] = [
     ("jwt_claim(", "tower-quota", "jwt"),
     ("Leased", "tower-quota", "lease"),
     ("Regional", "tower-quota", "lease"),
-    ("publish_metrics", "tower-quota", "metrics"),
+    ("publish_stats", "tower-quota", "metrics"),
     ("RedisStore", "tower-quota", "redis"),
     ("ThrottleLayer", "tower-quota", "throttle"),
     ("TopWindow", "tower-quota", "top"),

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::routing::get;
 use http::Request;
 use tower::ServiceExt;
-use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, metrics, when};
 
 use crate::recorder::{recording, samples};
 
@@ -32,7 +32,7 @@ fn unknown_paths_and_keys_add_no_series() {
                 .await
                 .unwrap();
         }
-        handle.publish_metrics("api");
+        metrics::publish_stats("api", &handle.stats());
     });
     let samples = samples(&scrape);
     assert!(samples.len() < 100, "{}", samples.len());
@@ -72,7 +72,7 @@ fn many_limits_on_many_routes_stay_bounded() {
                 .unwrap();
             app.clone().oneshot(request).await.unwrap();
         }
-        handle.publish_metrics("api");
+        metrics::publish_stats("api", &handle.stats());
     });
     let samples = samples(&scrape);
     let series = |name: &'static str| {

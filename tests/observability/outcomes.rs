@@ -89,8 +89,8 @@ fn decisions_are_counted_by_limit_and_route() {
             assert_eq!(send(&app, "/login", None).await, StatusCode::BAD_REQUEST);
             send(&app, "/login", Some("probe")).await;
             send(&app, "/nowhere", Some("carl")).await;
-            handle.publish_metrics("api");
-            handle.publish_metrics("api");
+            metrics::publish_stats("api", &handle.stats());
+            metrics::publish_stats("api", &handle.stats());
         });
         assert_counts(
             &scrape,
@@ -169,7 +169,7 @@ fn admissions_near_the_limit_are_counted() {
         for _ in 0..3 {
             send(&app, "/login", Some("bob")).await;
         }
-        handle.publish_metrics("api");
+        metrics::publish_stats("api", &handle.stats());
     });
     assert_counts(
         &scrape,
@@ -191,14 +191,14 @@ fn longest_wait_of_refused_clients_is_published() {
             .limit(by_client("hour", Quota::per_hour(1)));
         let layer = RateLimitLayer::new(MemoryStore::new(), policy);
         let handle = layer.handle();
-        handle.publish_metrics("idle");
+        metrics::publish_stats("idle", &handle.stats());
         let app = app(layer);
         for (path, client) in [("/login", "ann"), ("/users/1", "bob")] {
             send(&app, path, Some(client)).await;
             let status = send(&app, path, Some(client)).await;
             assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
         }
-        handle.publish_metrics("api");
+        metrics::publish_stats("api", &handle.stats());
     });
     let samples = samples(&scrape);
     assert_eq!(samples[&gauge.replace("api", "idle")], 0.0);
@@ -234,7 +234,7 @@ fn queued_and_impossible_requests_are_counted() {
             send(&app, "/login", None)
         );
         assert_eq!(send(&app, "/users/1", None).await, StatusCode::BAD_REQUEST);
-        handle.publish_metrics("api");
+        metrics::publish_stats("api", &handle.stats());
     });
     let samples = samples(&scrape);
     assert_eq!(
@@ -276,7 +276,7 @@ fn store_failures_are_counted_by_choice() {
             send(&app, "/login", None).await,
             StatusCode::SERVICE_UNAVAILABLE
         );
-        handle.publish_metrics("api");
+        metrics::publish_stats("api", &handle.stats());
     });
     let samples = samples(&scrape);
     for (series, expected) in [
@@ -317,7 +317,7 @@ fn local_shadow_hides_no_fail_open() {
         let layer = RateLimitLayer::new(store, policy);
         let handle = layer.handle();
         assert_eq!(send(&app(layer), "/login", None).await, StatusCode::OK);
-        handle.publish_metrics("api");
+        metrics::publish_stats("api", &handle.stats());
     });
     assert_counts(
         &scrape,
@@ -350,7 +350,7 @@ fn only_uncounted_limits_are_degraded() {
             send(&app, "/users/1", None).await,
             StatusCode::TOO_MANY_REQUESTS
         );
-        handle.publish_metrics("api");
+        metrics::publish_stats("api", &handle.stats());
     });
     assert_counts(
         &scrape,
@@ -386,11 +386,11 @@ fn replaced_policies_continue_their_series() {
         let handle: RateLimitHandle<MemoryStore> = layer.handle();
         let app = app(layer);
         send(&app, "/login", None).await;
-        handle.publish_metrics("api");
+        metrics::publish_stats("api", &handle.stats());
         send(&app, "/login", None).await;
         handle.replace_policy(policy(20));
         send(&app, "/login", None).await;
-        handle.publish_metrics("api");
+        metrics::publish_stats("api", &handle.stats());
     });
     let expected =
         "tower_quota_decisions_total{limit=\"minute\",route=\"/login\",outcome=\"allowed\"}";
@@ -410,7 +410,7 @@ fn last_request_of_replaced_policy_is_counted() {
         let waiting = send(&app, "/login", None);
         let replacing = async {
             handle.replace_policy(Policy::new());
-            handle.publish_metrics("api");
+            metrics::publish_stats("api", &handle.stats());
         };
         tokio::join!(waiting, replacing);
     });
@@ -431,7 +431,7 @@ fn layers_of_one_limit_add_up() {
             let layer = RateLimitLayer::new(MemoryStore::new(), policy);
             let handle = layer.handle();
             send(&app(layer), "/login", None).await;
-            handle.publish_metrics(name);
+            metrics::publish_stats(name, &handle.stats());
         }
     });
     assert_eq!(

@@ -64,11 +64,11 @@ pub(crate) async fn serve(
         closed.handle(),
     );
     let publish = move || {
-        handles.0.publish_metrics("local");
-        handles.1.publish_metrics("queued");
-        handles.2.publish_metrics("shared");
-        handles.3.publish_metrics("leased");
-        handles.4.publish_metrics("closed");
+        metrics::publish_stats("local", &handles.0.stats());
+        metrics::publish_stats("queued", &handles.1.stats());
+        metrics::publish_stats("shared", &handles.2.stats());
+        metrics::publish_stats("leased", &handles.3.stats());
+        metrics::publish_stats("closed", &handles.4.stats());
         metrics::publish_stats("main", &memory.stats());
         metrics::publish_stats("shared", &redis.stats());
         metrics::publish_stats("shared", &leases.stats());

@@ -102,7 +102,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     serve(Router::new().nest("/limits", own_layer)).await?;
     let (handle, figures) = (layer.handle(), store.clone());
     let render = move || {
-        handle.publish_metrics("gateway");
+        metrics::publish_stats("gateway", &handle.stats());
         metrics::publish_stats("memory", &figures.stats());
         ready(scrape.render())
     };

@@ -334,20 +334,28 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.store.stats()
     }
 
-    /// Publishes the [metrics](crate::metrics) of this layer and its clones to the recorder.
-    ///
-    /// Call this method before each scrape, once for each layer. `layer` labels the gauges. A call
-    /// takes about a microsecond for each changed series.
+    /// Returns the figures of this layer, for [`publish_stats`](crate::metrics::publish_stats).
     #[cfg(feature = "metrics")]
-    pub fn publish_metrics(&self, layer: impl Into<Name>) {
-        let layer = layer.into();
-        self.shared.publish_policies();
-        crate::metrics::publish_layer(layer, self.waiting(), self.refusal_stats());
+    #[must_use]
+    pub fn stats(&self) -> crate::metrics::LayerStats {
         #[cfg(feature = "top")]
-        {
-            let busy = self.top_busy(TopWindow::Minute);
-            let refused = self.top_refused(TopWindow::Minute);
-            crate::metrics::publish_clients(layer, busy.first(), &refused);
+        let (busy, refused) = (
+            self.top_busy(TopWindow::Minute),
+            self.top_refused(TopWindow::Minute),
+        );
+        crate::metrics::LayerStats {
+            waiting: self.waiting(),
+            refusal_cache: self.refusal_stats(),
+            #[cfg(feature = "top")]
+            busiest: busy.first().map_or(0, |client| client.at_least() / 60),
+            #[cfg(feature = "top")]
+            refused_clients: refused.len(),
+            #[cfg(feature = "top")]
+            longest_wait: refused
+                .iter()
+                .map(TopClient::retry_after)
+                .max()
+                .unwrap_or_default(),
         }
     }
 

@@ -12,8 +12,6 @@ use tower_quota_core::{BoxStore, Charge, Operation, RefusalCache, Store};
 
 use super::settings::Settings;
 use crate::clients::Blocks;
-#[cfg(feature = "metrics")]
-use crate::metrics::ReplacedMetrics;
 use crate::observe::{Event, StoreFailure, StoreFailureKind};
 use crate::policy::Policy;
 use crate::request::{Observed, Queue, Rules};
@@ -34,8 +32,6 @@ pub(crate) struct State {
     pub(crate) observed: Observed,
     pub(crate) queue: Arc<Queue>,
     pub(crate) blocks: Blocks,
-    #[cfg(feature = "metrics")]
-    replaced: ReplacedMetrics,
 }
 
 pub(crate) type CachedStore<S> = RefusalCache<S>;
@@ -55,8 +51,6 @@ impl<S: Store> Shared<S> {
             observed,
             queue: Arc::new(Queue::new(Queue::DEFAULT_CAPACITY)),
             blocks: Blocks::default(),
-            #[cfg(feature = "metrics")]
-            replaced: ReplacedMetrics::default(),
         };
         Self {
             store,
@@ -99,21 +93,12 @@ impl State {
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let (policy, settings) = new(&self.rules.load());
         let rules = Rules::new(policy, settings, &self.observed);
-        let replaced = self.rules.swap(Arc::new(rules));
-        #[cfg(feature = "metrics")]
-        self.replaced.add(&replaced.metrics);
-        drop(replaced);
+        self.rules.store(Arc::new(rules));
     }
 
     #[inline]
     pub(crate) fn rules(&self) -> Guard<Arc<Rules>> {
         self.rules.load()
-    }
-
-    #[cfg(feature = "metrics")]
-    pub(crate) fn publish_policies(&self) {
-        self.replaced.publish();
-        self.rules().metrics.publish();
     }
 
     pub(crate) fn store_timeout(&self) -> Duration {

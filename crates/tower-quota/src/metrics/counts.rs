@@ -1,14 +1,17 @@
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ::metrics::Counter;
 
 use crate::outcome_label::OutcomeLabel;
 
+/// A counter of the recorder, and its sum under this policy.
+///
+/// The counter is made at the first count, so outcomes that never happen have no series.
 #[derive(Default)]
 pub(super) struct Count {
     sum: AtomicU64,
-    published: AtomicU64,
+    counter: OnceLock<Counter>,
 }
 
 pub(super) type Counts = [Count; OutcomeLabel::TEXTS.len()];
@@ -21,21 +24,13 @@ pub(super) struct RouteCounts {
 }
 
 impl Count {
-    pub(super) fn add_one(&self) {
+    pub(super) fn add_one(&self, counter: impl FnOnce() -> Counter) {
         self.sum.fetch_add(1, Ordering::Relaxed);
+        self.counter.get_or_init(counter).increment(1);
     }
 
     pub(super) fn get(&self) -> u64 {
         self.sum.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn publish(&self, counter: impl FnOnce() -> Counter) {
-        let sum = self.get();
-        // Two threads may publish at once, in any order.
-        let published = self.published.fetch_max(sum, Ordering::Relaxed);
-        if sum > published {
-            counter().increment(sum - published);
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Metrics for recorders of the crate [`metrics`](https://docs.rs/metrics).
 //!
-//! Call [`publish_metrics`](crate::RateLimitHandle::publish_metrics) before each scrape. **Without the call, all
-//! counters stay 0.** Install your recorder before the first request, or lose its histograms.
+//! Install your recorder before you make the layer. Counters and histograms then count each request. Gauges need a call
+//! of [`publish_stats`] before each scrape, for each layer and store.
 //!
 //! Use `metrics` 0.24. A recorder of another version silently gets no data, so `cargo tree -i metrics` must print one
 //! version.
@@ -13,7 +13,7 @@
 //! let handle = RateLimitLayer::new(store.clone(), Policy::new()).handle();
 //!
 //! metrics::describe(); // once, after you install the recorder
-//! handle.publish_metrics("api");
+//! metrics::publish_stats("api", &handle.stats()); // before each scrape
 //! metrics::publish_stats("main", &store.stats());
 //! ```
 //!
@@ -27,8 +27,8 @@
 
 mod counts;
 mod latency;
+mod layer_stats;
 mod policy;
-mod replaced;
 mod rules;
 mod sample;
 mod stats;
@@ -36,15 +36,12 @@ mod table;
 mod totals;
 
 pub use self::latency::StoreLatency;
+pub use self::layer_stats::LayerStats;
 pub(crate) use self::policy::PolicyMetrics;
-pub(crate) use self::replaced::ReplacedMetrics;
 pub use self::rules::{
     record_applied_rules, record_audit_event, record_rejected_rules, record_reload,
 };
 pub(crate) use self::sample::sample;
-#[cfg(feature = "top")]
-pub(crate) use self::stats::publish_clients;
-pub(crate) use self::stats::publish_layer;
 pub use self::stats::{StoreStats, publish_stats};
 pub use self::table::{METRICS, Metric, MetricKind, describe};
 pub use self::totals::DecisionTotals;

@@ -29,7 +29,6 @@ const MAX_CELLS: usize = 8_192;
 
 const MAX_HISTOGRAMS: usize = 64;
 
-/// The labels of [`OnStoreFailure`].
 const CHOICES: [&str; 3] = ["allow", "refuse", "local"];
 
 /// The metrics of a policy. The next policy continues the series.
@@ -41,8 +40,6 @@ pub(crate) struct PolicyMetrics {
     none: Arc<RouteCounts>,
     other: Arc<RouteCounts>,
     near: Box<[Count]>,
-    degraded: [Count; CHOICES.len()],
-    failures: [Count; StoreFailureKind::LABELS.len()],
     pub(super) latency: Latency,
 }
 
@@ -52,14 +49,19 @@ impl PolicyMetrics {
     pub(crate) fn new(limits: impl Iterator<Item = Name>) -> Self {
         let limits: Box<[Name]> = limits.collect();
         let places = limits.len().min(MAX_LIMITS + 1);
+        // Begin these series at 0, so that a rate sees the first failure.
+        for kind in StoreFailureKind::LABELS {
+            counter!(table::STORE_ERRORS, "kind" => kind).increment(0);
+        }
+        for choice in CHOICES {
+            counter!(table::DEGRADED, "choice" => choice).increment(0);
+        }
         Self {
             positions: ById::new(limits.iter().copied()),
             routes: ArcSwap::default(),
             none: RouteCounts::new("none", places),
             other: RouteCounts::new(OTHER, places),
             near: (0..places).map(|_| Count::default()).collect(),
-            degraded: Default::default(),
-            failures: Default::default(),
             latency: Latency::new(),
             limits,
         }
@@ -99,7 +101,7 @@ impl PolicyMetrics {
         self.with_route(&decided.head, |route| {
             let outcome = decided.outcome();
             let is_refused = matches!(outcome, OutcomeLabel::Limited | OutcomeLabel::Never);
-            route.requests[outcome as usize].add_one();
+            count_request(route, outcome);
             let statuses = decided.decision.map_or(&[][..], Decision::statuses);
             for status in statuses {
                 let label = match OutcomeLabel::of_limit(status) {
@@ -131,32 +133,26 @@ impl PolicyMetrics {
     }
 
     fn skipped(&self, head: &RequestHead<'_>) {
-        self.with_route(head, |route| {
-            route.requests[OutcomeLabel::Skipped as usize].add_one();
-        });
-    }
-
-    pub(super) fn degraded(&self, choice: OnStoreFailure) {
-        let position = match choice {
-            OnStoreFailure::Allow => 0,
-            OnStoreFailure::Refuse => 1,
-            OnStoreFailure::Local => 2,
-        };
-        self.degraded[position].add_one();
+        self.with_route(head, |route| count_request(route, OutcomeLabel::Skipped));
     }
 
     fn count_limit(&self, route: &RouteCounts, limit: Name, outcome: OutcomeLabel, is_near: bool) {
-        let limits = if route.limits.is_empty() {
-            &self.other.limits
+        let route = if route.limits.is_empty() {
+            &self.other
         } else {
-            &route.limits
+            route
         };
         if let Some(position) = self.positions.find(limit.id())
-            && let Some(counts) = limits.get(position.min(MAX_LIMITS))
+            && let Some(counts) = route.limits.get(position.min(MAX_LIMITS))
         {
-            counts[outcome as usize].add_one();
+            let label = self.label(position);
+            counts[outcome as usize].add_one(|| {
+                let route = Arc::clone(&route.route);
+                counter!(table::DECISIONS, "limit" => label, "route" => route, "outcome" => outcome.text())
+            });
             if is_near {
-                self.near[position.min(MAX_LIMITS)].add_one();
+                self.near[position.min(MAX_LIMITS)]
+                    .add_one(|| counter!(table::NEAR_LIMIT, "limit" => label));
             }
         }
     }
@@ -204,36 +200,13 @@ impl PolicyMetrics {
         let own = self.limits.get(position).filter(|_| position < MAX_LIMITS);
         own.map_or(OTHER, |limit| limit.as_str())
     }
+}
 
-    pub(crate) fn publish(&self) {
-        for counts in self.routes() {
-            let route = &counts.route;
-            for (count, outcome) in counts.requests.iter().zip(OutcomeLabel::TEXTS) {
-                count.publish(
-                    || counter!(table::REQUESTS, "route" => Arc::clone(route), "outcome" => outcome),
-                );
-            }
-            for (position, of_limit) in counts.limits.iter().enumerate() {
-                let limit = self.label(position);
-                for (count, outcome) in of_limit.iter().zip(OutcomeLabel::TEXTS) {
-                    count.publish(|| {
-                        counter!(table::DECISIONS, "limit" => limit, "route" => Arc::clone(route), "outcome" => outcome)
-                    });
-                }
-            }
-        }
-        for (position, count) in self.near.iter().enumerate() {
-            count.publish(|| counter!(table::NEAR_LIMIT, "limit" => self.label(position)));
-        }
-        for (count, choice) in self.degraded.iter().zip(CHOICES) {
-            let counter = counter!(table::DEGRADED, "choice" => choice);
-            count.publish(|| counter);
-        }
-        for (count, kind) in self.failures.iter().zip(StoreFailureKind::LABELS) {
-            let counter = counter!(table::STORE_ERRORS, "kind" => kind);
-            count.publish(|| counter);
-        }
-    }
+fn count_request(route: &RouteCounts, outcome: OutcomeLabel) {
+    route.requests[outcome as usize].add_one(|| {
+        let route = Arc::clone(&route.route);
+        counter!(table::REQUESTS, "route" => route, "outcome" => outcome.text())
+    });
 }
 
 impl Observer for PolicyMetrics {
@@ -245,12 +218,12 @@ impl Observer for PolicyMetrics {
                 decision, duration, ..
             } => self.answered(*duration, Some(decision)),
             Event::Failed(failure) => {
-                self.failures[failure.kind as usize].add_one();
+                counter!(table::STORE_ERRORS, "kind" => failure.kind.label()).increment(1);
                 if let Some(duration) = failure.duration {
                     self.answered(duration, None);
                 }
                 if let Some(choice) = failure.choice {
-                    self.degraded(choice);
+                    counter!(table::DEGRADED, "choice" => label_of(choice)).increment(1);
                 }
             }
         }
@@ -258,6 +231,14 @@ impl Observer for PolicyMetrics {
 
     fn sees_admissions(&self) -> bool {
         true
+    }
+}
+
+const fn label_of(choice: OnStoreFailure) -> &'static str {
+    match choice {
+        OnStoreFailure::Allow => CHOICES[0],
+        OnStoreFailure::Refuse => CHOICES[1],
+        OnStoreFailure::Local => CHOICES[2],
     }
 }
 
@@ -306,7 +287,7 @@ mod tests {
                 scope.spawn(|| {
                     for number in 0..1_000 {
                         let route = metrics.add_route(&format!("/{}", number % 100));
-                        route.requests[OutcomeLabel::Allowed as usize].add_one();
+                        count_request(&route, OutcomeLabel::Allowed);
                     }
                 });
             }

@@ -1,19 +1,17 @@
 use ::metrics::{counter, gauge};
-use tower_quota_core::{MemoryStats, Name, RefusalStats};
+use tower_quota_core::{MemoryStats, Name};
 
 use super::table;
-#[cfg(feature = "top")]
-use crate::clients::TopClient;
 
-/// Figures of a store for [`publish_stats`].
+/// Figures of a store or a layer for [`publish_stats`].
 pub trait StoreStats {
     #[doc(hidden)]
-    fn publish(&self, store: &'static str);
+    fn publish(&self, name: &'static str);
 }
 
-/// Sets the metrics of a store from its figures.
+/// Sets the metrics of a store or a layer from its figures.
 ///
-/// `store` becomes a label, so name every store differently. A call takes microseconds, or milliseconds for a large
+/// `name` becomes a label, so name every store and every layer differently. A call takes microseconds, or milliseconds for a large
 /// memory store.
 ///
 /// ```
@@ -21,26 +19,8 @@ pub trait StoreStats {
 ///
 /// metrics::publish_stats("main", &MemoryStore::new().stats());
 /// ```
-pub fn publish_stats(store: impl Into<Name>, stats: &impl StoreStats) {
-    stats.publish(store.into().as_str());
-}
-
-pub(crate) fn publish_layer(layer: Name, waiting: usize, cache: RefusalStats) {
-    let layer = layer.as_str();
-    gauge!(table::WAITING, "layer" => layer).set(float(waiting as u64));
-    counter!(table::CACHE_ANSWERED, "layer" => layer).absolute(cache.answered);
-    counter!(table::CACHE_REMEMBERED, "layer" => layer).absolute(cache.remembered);
-    counter!(table::CACHE_EVICTED, "layer" => layer).absolute(cache.evicted);
-}
-
-#[cfg(feature = "top")]
-pub(crate) fn publish_clients(layer: Name, busiest: Option<&TopClient>, refused: &[TopClient]) {
-    let layer = layer.as_str();
-    let a_second = busiest.map_or(0, |client| client.at_least() / 60);
-    gauge!(table::BUSIEST, "layer" => layer).set(float(a_second));
-    gauge!(table::REFUSED_CLIENTS, "layer" => layer).set(float(refused.len() as u64));
-    let longest = refused.iter().map(TopClient::retry_after).max();
-    gauge!(table::LONGEST_WAIT, "layer" => layer).set(longest.unwrap_or_default());
+pub fn publish_stats(name: impl Into<Name>, stats: &impl StoreStats) {
+    stats.publish(name.into().as_str());
 }
 
 impl StoreStats for MemoryStats {
