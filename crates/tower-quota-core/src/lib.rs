@@ -77,7 +77,7 @@ pub use self::name::Name;
 pub use self::outcome::Outcome;
 pub use self::penalty::Penalty;
 pub use self::quota::{Algorithm, Quota};
-pub use self::refusals::{RefusalCache, RefusalFuture, RefusalStats};
+pub use self::refusals::{RefusalCache, RefusalCheck, RefusalFuture, RefusalStats};
 pub use self::status::{Left, LimitStatus};
 pub use self::store::{BoxStore, BoxStoreError, Overloaded, Store, Undecidable};
 pub use self::time::Timestamp;

@@ -241,7 +241,8 @@ pub mod store {
     pub use crate::store_call::StoreTimeout;
     pub use tower_quota_core::{
         BoxStoreError, Charge, Clock, Entry, Left, MemoryStats, MonotonicClock, Operation,
-        Overloaded, OwnedCharge, RefusalFuture, RefusalStats, Timestamp, Undecidable, decide,
+        Overloaded, OwnedCharge, RefusalCheck, RefusalFuture, RefusalStats, Timestamp, Undecidable,
+        decide,
     };
 }
 

@@ -22,7 +22,7 @@ pub(super) struct CheckInFlight {
 impl CheckInFlight {
     pub(super) fn begin(memory: &Arc<Memory>, look_up: LookUp<'_>, is_admitted: bool) -> Self {
         let number = memory.calls.fetch_add(1, Ordering::Relaxed);
-        for key in &look_up.keys {
+        for key in look_up.keys.iter().filter(|key| key.known.is_some()) {
             memory.change(key.digest, |record| {
                 let charges = key.charges(look_up.charges);
                 let charges = charges.iter().filter(|_| is_admitted);
@@ -43,6 +43,9 @@ impl CheckInFlight {
 
     pub(super) fn finish(mut self, decision: &Decision) {
         for key in core::mem::take(&mut self.keys) {
+            if key.known.is_none() && decision.is_allowed() {
+                continue;
+            }
             let shard = &mut *self.memory.shard(key.digest);
             let record = shard.records.get_mut(&key.digest);
             let call = record.and_then(|record| Some((record.end_call(self.number)?, record)));
@@ -76,7 +79,7 @@ impl CheckInFlight {
 
 impl Drop for CheckInFlight {
     fn drop(&mut self) {
-        for key in &self.keys {
+        for key in self.keys.iter().filter(|key| key.known.is_some()) {
             self.memory
                 .change(key.digest, |record| record.end_call(self.number));
         }

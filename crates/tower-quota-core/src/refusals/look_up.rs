@@ -31,6 +31,9 @@ impl KnownKey {
 
 impl LookUp<'_> {
     pub(super) fn refusal(&self, max_age: u64) -> Option<Decision> {
+        if self.keys.iter().all(|key| key.known.is_none()) {
+            return None;
+        }
         let mut now = None;
         let mut copies: SmallVec<[Entry; 2]> = SmallVec::new();
         for key in &self.keys {

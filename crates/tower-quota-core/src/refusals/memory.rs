@@ -153,7 +153,7 @@ impl Memory {
 
     pub(super) fn take_uncounted<'r>(&self, look_up: &LookUp<'r>) -> Vec<Charge<'r>> {
         let mut taken = Vec::new();
-        for key in &look_up.keys {
+        for key in look_up.keys.iter().filter(|key| key.known.is_some()) {
             for charge in key.charges(look_up.charges) {
                 let take = |record: &mut Record| record.uncounted.remove(&charge.name().id());
                 let count = self.change(key.digest, take).flatten().unwrap_or(0);

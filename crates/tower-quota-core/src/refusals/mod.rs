@@ -36,6 +36,7 @@ use futures_util::FutureExt;
 use futures_util::future::join;
 
 use self::call::CheckInFlight;
+use self::look_up::LookUp;
 use self::memory::{MAX_AGE, Memory};
 pub use self::stats::RefusalStats;
 use crate::charge::{Charge, Operation};
@@ -48,6 +49,20 @@ use crate::time::micros;
 /// The future of a [`RefusalCache`], which records the answer of the store.
 pub type RefusalFuture<S> =
     Pin<Box<dyn Future<Output = Result<Decision, <S as Store>::Error>> + Send>>;
+
+/// A check that a [`RefusalCache`] has begun.
+#[must_use = "the check is lost if you drop the answer"]
+pub enum RefusalCheck<S: Store> {
+    /// The request is known to be over a limit.
+    Refused(Decision),
+    /// The store decides the request.
+    Sent {
+        /// The answer of the store, which the cache records.
+        answer: RefusalFuture<S>,
+        /// The refusal to use if the store fails.
+        known_refusal: Option<Decision>,
+    },
+}
 
 /// Wraps a shared store, and answers known refusals in this process.
 ///
@@ -175,18 +190,33 @@ impl<S: Store> RefusalCache<S> {
         }
     }
 
+    /// Refuses a request that is known to be over a limit, or else sends the check to the store.
+    pub fn begin(&self, charges: &[Charge<'_>]) -> RefusalCheck<S> {
+        if !self.remembers() {
+            return RefusalCheck::Sent {
+                answer: self.store.check(charges).boxed(),
+                known_refusal: None,
+            };
+        }
+        let look_up = self.memory.look_up(charges);
+        match self.refuse(&look_up) {
+            Some(refusal) => RefusalCheck::Refused(refusal),
+            None => {
+                let (answer, known_refusal) = self.send_known(look_up);
+                RefusalCheck::Sent {
+                    answer,
+                    known_refusal,
+                }
+            }
+        }
+    }
+
     /// Returns the refusal of a request that is known to be over a limit, unless the store has to decide.
     pub fn refusal(&self, charges: &[Charge<'_>]) -> Option<Decision> {
         if !self.remembers() {
             return None;
         }
-        let look_up = self.memory.look_up(charges);
-        let refusal = look_up.refusal(self.max_age)?;
-        if look_up.is_due(self.max_age) {
-            return None;
-        }
-        self.memory.count_refusal(&look_up);
-        Some(refusal)
+        self.refuse(&self.memory.look_up(charges))
     }
 
     /// Sends a check to the store, and records the answer.
@@ -196,8 +226,21 @@ impl<S: Store> RefusalCache<S> {
         if !self.remembers() {
             return (self.store.check(charges).boxed(), None);
         }
-        let memory = &self.memory;
-        let look_up = memory.look_up(charges);
+        self.send_known(self.memory.look_up(charges))
+    }
+
+    fn refuse(&self, look_up: &LookUp<'_>) -> Option<Decision> {
+        let refusal = look_up.refusal(self.max_age)?;
+        if look_up.is_due(self.max_age) {
+            return None;
+        }
+        self.memory.count_refusal(look_up);
+        Some(refusal)
+    }
+
+    /// Sends a check, and returns the refusal to use if the store fails.
+    fn send_known(&self, look_up: LookUp<'_>) -> (RefusalFuture<S>, Option<Decision>) {
+        let (memory, charges) = (&self.memory, look_up.charges);
         let uncounted = memory.take_uncounted(&look_up);
         // If the copies admit the request, the client has waited as promised, and earlier refusals
         // no longer count.
@@ -231,12 +274,17 @@ impl<S: Store> Store for RefusalCache<S> {
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         if operation == Operation::Check {
-            if let Some(refusal) = self.refusal(charges) {
-                return ready(Ok(refusal)).boxed();
-            }
-            let (answer, known) = self.send(charges);
-            let answer = answer.map(|answer| answer.or_else(|error| known.ok_or(error)));
-            return answer.boxed();
+            return match self.begin(charges) {
+                RefusalCheck::Refused(refusal) => ready(Ok(refusal)).boxed(),
+                RefusalCheck::Sent {
+                    answer,
+                    known_refusal: None,
+                } => answer,
+                RefusalCheck::Sent {
+                    answer,
+                    known_refusal: Some(refusal),
+                } => answer.map(|answer| answer.or(Ok(refusal))).boxed(),
+            };
         }
         let gives_back = match operation {
             Operation::Charge | Operation::Reset => true,
@@ -284,6 +332,15 @@ impl<S> Clone for RefusalCache<S> {
             memory: Arc::clone(&self.memory),
             max_age: self.max_age,
         }
+    }
+}
+
+impl<S: Store> fmt::Debug for RefusalCheck<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Refused(_) => "Refused",
+            Self::Sent { .. } => "Sent",
+        })
     }
 }
 

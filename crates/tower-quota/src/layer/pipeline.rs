@@ -1,12 +1,11 @@
 use std::sync::Arc;
 
 use http::Request;
-use tower_quota_core::{Charge, Decision, Key, LimitStatus, Name, Operation, Outcome, Store};
+use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, RefusalCheck, Store};
 
 use super::admission::Admission;
 use super::shared::Shared;
 use super::stage::{Stage, Step};
-use crate::checks::Mark;
 use crate::clients::now;
 use crate::decided::Decided;
 use crate::flagged::Flagged;
@@ -92,15 +91,37 @@ impl<S: Store> Shared<S> {
         let mut decision = Decision::default();
         // A memory store answers here, without a future, a box or a wait.
         if !self.store.store().check_at_once(&charges, &mut decision) {
-            // A refusal from memory does not prove that the store is available.
-            return match self.store.refusal(&charges) {
-                Some(refusal) => {
+            return match self.store.begin(&charges) {
+                // A refusal from memory does not prove that the store is available.
+                RefusalCheck::Refused(refusal) => {
                     let context = RequestContext::new(rules, &ask, Some(refusal), mark);
                     drop(charges);
                     drop(ask);
                     self.decided(context, request)
                 }
-                None => self.send(rules, &ask, &charges, mark),
+                RefusalCheck::Sent {
+                    answer,
+                    known_refusal,
+                } => {
+                    let mut context = RequestContext::new(rules, &ask, None, mark);
+                    context.fallback = ask.fallback(known_refusal);
+                    context.response.report.only_shadows = ask.has_only_shadows();
+                    let recorded = match ask.refusal {
+                        // Keep a record during the call, because the client may hang up before the answer.
+                        None => rules.plan.record_in_flight(&charges),
+                        Some(_) => Vec::new(),
+                    };
+                    let span = rules
+                        .settings
+                        .spans
+                        .begin(rules.plan.version, &context.keys);
+                    Step::Wait(Stage::Decide {
+                        call: InFlight::new(answer, recorded, self.settler()),
+                        start: now(),
+                        span,
+                        context,
+                    })
+                }
             };
         }
         if rules.ends_with_decision && decision.is_allowed() && ask.refusal.is_none() {
@@ -124,34 +145,6 @@ impl<S: Store> Shared<S> {
         drop(charges);
         drop(ask);
         self.decided(context, request)
-    }
-
-    /// Sends the charges to a store that does not answer at once.
-    fn send(
-        self: &Arc<Self>,
-        rules: &Arc<Rules>,
-        ask: &Ask<'_, '_>,
-        charges: &[Charge<'_>],
-        mark: Option<Box<Mark>>,
-    ) -> Step<S> {
-        let mut context = RequestContext::new(rules, ask, None, mark);
-        context.fallback = ask.fallback();
-        context.response.report.only_shadows = ask.has_only_shadows();
-        let spans = &rules.settings.spans;
-        let span = spans.begin(rules.plan.version, &context.keys);
-        let (answer, known_refusal) = span.enter(|| self.store.send(charges));
-        context.fallback.known_refusal = known_refusal.map(Box::new);
-        let recorded = match ask.refusal {
-            // Keep a record during the call, because the client may hang up before the answer.
-            None => rules.plan.record_in_flight(charges),
-            Some(_) => Vec::new(),
-        };
-        Step::Wait(Stage::Decide {
-            call: InFlight::new(answer, recorded, self.settler()),
-            start: now(),
-            span,
-            context,
-        })
     }
 
     /// Admits, delays or refuses a request that has a decision.

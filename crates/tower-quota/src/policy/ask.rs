@@ -339,8 +339,11 @@ impl<'p, 'r> Ask<'p, 'r> {
         counted.map(|part| (part.planned.limit.name, self.key(part).scope()))
     }
 
-    pub(crate) fn fallback(&self) -> Fallback {
-        let mut fallback = Fallback::default();
+    pub(crate) fn fallback(&self, known_refusal: Option<Decision>) -> Fallback {
+        let mut fallback = Fallback {
+            known_refusal: known_refusal.map(Box::new),
+            ..Fallback::default()
+        };
         for part in &self.parts {
             let limit = &part.planned.limit;
             let choice = part.planned.on_store_failure;

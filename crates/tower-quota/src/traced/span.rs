@@ -63,13 +63,6 @@ impl SpanSettings {
 }
 
 impl CallSpan {
-    pub(crate) fn enter<T>(&self, run: impl FnOnce() -> T) -> T {
-        match &self.0 {
-            Some(span) => span.in_scope(run),
-            None => run(),
-        }
-    }
-
     pub(crate) async fn follow<T>(&self, call: impl Future<Output = T>) -> T {
         match &self.0 {
             Some(span) => call.instrument(span.clone()).await,
