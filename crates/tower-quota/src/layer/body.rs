@@ -69,18 +69,18 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
         match kind.as_mut().project() {
             KindProjection::Inner { mut body, meter } => {
                 let frame = ready!(body.as_mut().poll_frame(cx));
-                if let Some(open) = meter
-                    && let Some(fitting) = open.cut(frame.as_ref())
-                {
+                let Some(open) = meter else {
+                    return Poll::Ready(frame);
+                };
+                if let Some(fitting) = open.cut(frame.as_ref()) {
                     let trailers = open.cut_trailers();
-                    let last = Ok(Frame::data(fitting));
+                    let last = Ok(open.hold(Frame::data(fitting)));
                     open.pass(Some(&last), false);
                     kind.set(Kind::Cut { trailers });
                     return Poll::Ready(Some(last));
                 }
-                if let Some(open) = meter
-                    && open.pass(frame.as_ref(), body.is_end_stream())
-                {
+                let frame = frame.map(|frame| frame.map(|frame| open.hold(frame)));
+                if open.pass(frame.as_ref(), body.is_end_stream()) {
                     *meter = None;
                 }
                 Poll::Ready(frame)

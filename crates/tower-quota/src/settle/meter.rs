@@ -18,10 +18,23 @@ pub(crate) struct Meter {
     bytes: u64,
     most_bytes: Option<u64>,
     messages: Option<GrpcMessages>,
+    holds: bool,
     /// Whether the body has ended, set in `is_end_stream(&self)` too, after which servers may stop
     /// polling.
     is_complete: AtomicBool,
     is_over: bool,
+}
+
+/// Data of a response, with a clone of the reservation that holds the units.
+struct HeldBytes {
+    data: Bytes,
+    _reservation: Reservation,
+}
+
+impl AsRef<[u8]> for HeldBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.data
+    }
 }
 
 impl Meter {
@@ -36,17 +49,32 @@ impl Meter {
             || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let content_type = GrpcContentType::of(&response.headers);
         let is_grpc = content_type.is_some_and(|kind| !kind.is_web());
-        let (most_bytes, is_complete) = (reservation.most_bytes(), AtomicBool::new(is_empty));
-        let messages = is_grpc.then(GrpcMessages::new);
         Some(Box::new(Self {
-            reservation,
             status,
             bytes: 0,
-            most_bytes,
-            messages,
-            is_complete,
+            most_bytes: reservation.most_bytes(),
+            messages: is_grpc.then(GrpcMessages::new),
+            holds: reservation.holds(),
+            is_complete: AtomicBool::new(is_empty),
             is_over: false,
+            reservation,
         }))
+    }
+
+    /// Attaches the held units to the data of a frame, so that a slow reader keeps the units.
+    ///
+    /// A server takes the last frame long before the client has read the bytes.
+    pub(crate) fn hold(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
+        if !self.holds {
+            return frame;
+        }
+        frame.map_data(|data| match data.is_empty() {
+            true => data,
+            false => Bytes::from_owner(HeldBytes {
+                data,
+                _reservation: self.reservation.clone(),
+            }),
+        })
     }
 
     /// Returns the fitting part of a frame (complete messages for gRPC), unless the whole frame fits.

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`only_failures`] | 0 if the request succeeds |
 //! | [`only_successes`] | 0 if the request fails |
-//! //! | [`cost_header`] | the number in a header of the response |
+//! | [`cost_header`] | the number in a header of the response |
 //! | [`body_bytes`] | the length of the response's body |
 //! | [`by_handler`] | the cost that your handler sets by a [`Reservation`] |
 //! | a closure, or your own [`Rule`] | your result for the head or the end of the response |
@@ -50,9 +50,12 @@
 //!
 //! # Holds
 //!
-//! A limit with [`Quota::concurrent`](crate::Quota::concurrent) holds units until the response's body ends, the client
-//! disconnects, or the handler panics. The layer renews the hold, so a hold has no longest duration. If the process
-//! dies, the hold expires after the [`ttl`](crate::Quota::ttl).
+//! A limit with [`Quota::concurrent`](crate::Quota::concurrent) holds units until the server has dropped the last written
+//! bytes of the body, the client disconnects, or the handler panics. The layer renews the hold, so a hold has no longest
+//! duration. If the process dies, the hold expires after the [`ttl`](crate::Quota::ttl).
+//!
+//! An asynchronous store releases the units in a task, after the last byte. If a client sends the next request at once,
+//! the request can arrive before the release.
 //!
 //! The renewal is a task on tokio's timer. Without a runtime, the layer cannot renew, so the hold of a request expires
 //! after the `ttl` even if the request runs on. On a runtime without a timer, the task panics, and the hold expires too.

@@ -14,7 +14,7 @@ use super::{ResponseEnd, Settle};
 /// through the axum extractor, which may be empty. Nested layers share the reservation.
 ///
 /// Clones share the costs, and the last cost that you set counts. The layer [settles](super#time-of-settling), and
-/// releases [held](crate::Quota::concurrent) units, when the response has ended and you have dropped the last clone.
+/// releases [held](crate::Quota::concurrent) units, when the response is written and you have dropped the last clone.
 /// For an upgraded connection, such as a websocket, keep a clone in the connection's task.
 ///
 /// ```
@@ -119,6 +119,14 @@ impl Reservation {
 
     pub(crate) fn is_head(&self) -> bool {
         self.0.as_ref().is_some_and(|settlement| settlement.is_head)
+    }
+
+    pub(crate) fn holds(&self) -> bool {
+        let Some(settlement) = &self.0 else {
+            return false;
+        };
+        let mut charges = settlement.record.charges.iter();
+        charges.any(RecordedCharge::is_hold)
     }
 
     /// Applies the rules to the head of the response. Returns whether all rules have decided.

@@ -41,7 +41,7 @@ fn memory() -> MemoryStore {
 }
 
 /// Returns the units that are left of a limit.
-async fn left<S: Store>(store: &S, limit: &'static str, quota: Quota) -> u64 {
+pub(crate) async fn left<S: Store>(store: &S, limit: &'static str, quota: Quota) -> u64 {
     let everyone = Key::EVERYONE;
     let charge = Charge::new(limit, &quota, &everyone).cost(0);
     let decision = store.apply(Operation::Check, &[charge]).await.unwrap();
@@ -49,7 +49,7 @@ async fn left<S: Store>(store: &S, limit: &'static str, quota: Quota) -> u64 {
 }
 
 /// Waits until so many streams may begin.
-async fn until_free<S: Store>(store: &S, streams: u64) {
+pub(crate) async fn until_free<S: Store>(store: &S, streams: u64) {
     let reached = async {
         while left(store, "streams", STREAMS).await != streams {
             tokio::task::yield_now().await;

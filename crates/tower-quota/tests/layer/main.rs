@@ -50,6 +50,8 @@ mod shadows;
 #[path = "../shared/mod.rs"]
 mod shared;
 #[cfg(feature = "axum")]
+mod slow_readers;
+#[cfg(feature = "axum")]
 mod soft_limits;
 mod store_calls;
 mod store_failure;
