@@ -10,7 +10,9 @@ use tower_quota_core::Decision;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ThrottleError<E> {
-    /// The layer refused the request, and charged no units.
+    /// The layer refused the request.
+    ///
+    /// The request cost no units, unless its turn fell due while the remote pushed the key back.
     Throttled(Throttled),
     /// The store failed under [`StoreFailure::Fail`](super::StoreFailure::Fail).
     Store(Box<dyn Error + Send + Sync>),

@@ -64,10 +64,12 @@ impl<S: Store + Clone> Gate<S> {
                 tokio::time::sleep(pause).await;
             }
             let turn = self.take_turn(key, cost, rest()).await?;
-            // Give up the turn during a pushback. Kept turns would all be due at the end.
             if self.pushbacks.pause(key).is_none() {
                 return Ok(turn);
             }
+            // Give up the turn during a pushback, because kept turns would all be due at the end. Spend the turn, because
+            // other requests keep later turns, and a refund would make new turns between the later turns.
+            drop(turn.map(Turn::spend));
         }
     }
 

@@ -36,7 +36,8 @@
 //! 1. `call` takes a turn. If the turn is now, the layer calls the inner service.
 //! 2. Otherwise the request waits within [`max_wait`](ThrottleLayer::max_wait) and
 //!    [`max_waiting`](ThrottleLayer::max_waiting), or fails. If you drop the request, the turn is refunded.
-//! 3. The response may [hold back](ThrottleLayer::pushback) the key's next requests.
+//! 3. The response may [hold back](ThrottleLayer::pushback) the key's next requests. A turn that falls due meanwhile is
+//!    lost, and the request takes another turn afterwards, so the remote never gets more than your rate.
 //! 4. The layer may [retry](ThrottleLayer::retries) refused requests.
 //!
 //! # Customised: waits and retries for a remote

@@ -8,6 +8,7 @@ mod fixture;
 #[allow(dead_code, reason = "throttles record no spans")]
 mod log;
 mod pushbacks;
+mod rates;
 mod readiness;
 mod retries;
 mod sockets;
