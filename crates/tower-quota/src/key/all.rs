@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use tower_quota_core::{Key, Name};
 
@@ -47,15 +49,15 @@ pub fn all(parts: impl IntoExtractors) -> All {
     let parts = parts.into_extractors();
     All {
         scope: joined_scope(&parts, " + "),
-        parts,
+        parts: Arc::new(parts),
     }
 }
 
 /// The extractor of [`all`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct All {
     scope: Name,
-    pub(super) parts: Parts,
+    pub(super) parts: Arc<Parts>,
 }
 
 impl All {
@@ -107,7 +109,7 @@ impl KeyExtractor for All {
     /// Visits the combinations of keys, at most one above the maximum.
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         let mut combinations = vec![Vec::new()];
-        for part in &self.parts {
+        for part in self.parts.iter() {
             let keys = sent_keys(&**part, head);
             let longer = combinations.iter().flat_map(|combination| {
                 keys.iter()

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use tower_quota_core::{Key, Name};
 
 use super::all::All;
@@ -34,15 +36,15 @@ pub fn first_of(parts: impl IntoExtractors) -> FirstOf {
     let parts = parts.into_extractors();
     FirstOf {
         scope: joined_scope(&parts, " or "),
-        parts,
+        parts: Arc::new(parts),
     }
 }
 
 /// The extractor of [`first_of`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FirstOf {
     scope: Name,
-    pub(super) parts: Parts,
+    pub(super) parts: Arc<Parts>,
 }
 
 impl KeyExtractor for FirstOf {
@@ -55,7 +57,7 @@ impl KeyExtractor for FirstOf {
     }
 
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
-        for part in &self.parts {
+        for part in self.parts.iter() {
             part.each_key(head, visit);
         }
     }

@@ -56,8 +56,8 @@ fn parts(any: &dyn Any) -> Vec<&dyn KeyExtractor> {
     if let Some(claim) = any.downcast_ref::<JwtClaim>() {
         return vec![&*claim.token];
     }
-    let all = any.downcast_ref::<All>().map(|all| &all.parts);
-    let parts = all.or_else(|| any.downcast_ref::<FirstOf>().map(|first| &first.parts));
+    let all = any.downcast_ref::<All>().map(|all| &*all.parts);
+    let parts = all.or_else(|| any.downcast_ref::<FirstOf>().map(|first| &*first.parts));
     parts.into_iter().flatten().map(|part| &**part).collect()
 }
 

@@ -218,3 +218,17 @@ fn combinations_of_all_sent_keys_are_visited() {
     );
     assert_eq!(seen, 0, "an address is missing");
 }
+
+#[test]
+fn cloned_combinations_count_for_several_limits() {
+    let tenant = String::from("ann");
+    let tenant = key::from_fn("tenant", move |_| Some(tenant.clone()));
+    let client = key::header("x-api-key").or(tenant);
+    let pair = key::all((client.clone(), key::method()));
+    let policy = Policy::new()
+        .limit(Limit::new("minute", Quota::per_minute(100)).by(client.clone()))
+        .limit(Limit::new("hour", Quota::per_hour(1_000)).by(client))
+        .limit(Limit::new("each minute", Quota::per_minute(10)).by(pair.clone()))
+        .limit(Limit::new("each hour", Quota::per_hour(100)).by(pair));
+    assert_eq!(policy.keys().len(), 2);
+}
