@@ -1,6 +1,9 @@
 //! Shares one budget for a third party's API between several processes, with counters in Redis. Start the example more
 //! than once.
 //!
+//! The processes share the counters, but not the push-backs of `ThrottleLayer::pushback`. The third party has to refuse
+//! each process once.
+//!
 //! Run the example:
 //!
 //!     REDIS_URL=redis://127.0.0.1:6379 cargo run --release -p tower-quota-examples --example shared_budget

@@ -45,9 +45,9 @@ fn grpc_status(headers: &HeaderMap) -> impl Iterator<Item = u64> {
 }
 
 pub(super) fn asked(headers: &HeaderMap) -> Option<Duration> {
-    retry_after(headers)
-        .max(grpc_pushback(headers))
-        .max(retry_delay(headers))
+    // `Retry-After` is the exact wait, rounded up to whole seconds.
+    let exact = grpc_pushback(headers).max(retry_delay(headers));
+    exact.or_else(|| retry_after(headers))
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {

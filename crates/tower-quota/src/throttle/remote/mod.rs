@@ -19,11 +19,14 @@ pub fn remote_headers<B>(response: &Response<B>) -> Option<Duration> {
 ///
 /// The first valid wait counts:
 ///
-/// 1. on errors (from 400, or `grpc-status` above 0), the longest of `Retry-After`, `grpc-retry-pushback-ms`, and
-///    `RetryInfo` in `grpc-status-details-bin`,
+/// 1. on errors (from 400, or `grpc-status` above 0), the longer of `grpc-retry-pushback-ms` and `RetryInfo` in
+///    `grpc-status-details-bin`, or else `Retry-After`,
 /// 2. the longest spent window in `RateLimit` (drafts 7 to 11),
 /// 3. `RateLimit-Reset` with `RateLimit-Remaining: 0` (drafts 0 to 6),
 /// 4. likewise `X-RateLimit` and `X-Rate-Limit`. A reset above 10^9 is a Unix timestamp.
+///
+/// Fields in whole seconds slow your client down if the remote's quota refills many times a second. Obey only
+/// refusals then, by [`remote_refusals`].
 ///
 /// The present is the response's `Date`, or else your clock. Redirections, cached responses (`Age` above 0), values
 /// above 1,024 bytes (details 8 KiB), and lines after the eighth are ignored. Only a layer bounds the wait.

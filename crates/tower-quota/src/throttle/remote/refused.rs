@@ -4,7 +4,8 @@ use http::{HeaderMap, Response, StatusCode};
 
 use super::fields;
 
-/// Returns the [`refusal`] of an HTTP response, for [`Retries::new`](crate::throttle::Retries::new).
+/// Returns the [`refusal`] of an HTTP response, for [`Retries::new`](crate::throttle::Retries::new) and
+/// [`ThrottleLayer::pushback`](crate::ThrottleLayer::pushback).
 #[must_use]
 pub fn remote_refusals<B>(response: &Response<B>) -> Option<Duration> {
     refusal(response.status(), response.headers())
@@ -18,8 +19,8 @@ pub fn remote_refusals<B>(response: &Response<B>) -> Option<Duration> {
 /// * status 503 with a wait, or
 /// * `grpc-status` `RESOURCE_EXHAUSTED` or `UNAVAILABLE` with a wait.
 ///
-/// The longest of `Retry-After`, `grpc-retry-pushback-ms` and `RetryInfo` counts. A negative `grpc-retry-pushback-ms`
-/// forbids retries.
+/// The longer of `grpc-retry-pushback-ms` and `RetryInfo` counts, or else `Retry-After`. A negative
+/// `grpc-retry-pushback-ms` forbids retries.
 ///
 /// For other response types, pass a closure to [`Retries::new`](crate::throttle::Retries::new).
 #[must_use]

@@ -162,6 +162,37 @@ fn retry_after_takes_precedence() {
     );
 }
 
+/// `RetryInfo` of 300 ms, after `google.rpc.Status { code: 8 }`.
+const RETRY_INFO: &str =
+    "CAgaNAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIICgYQgMaGjwE";
+
+#[test]
+fn exact_wait_takes_precedence() {
+    let whole_seconds = ("retry-after", "1");
+    for (exact, millis) in [
+        (&[("grpc-retry-pushback-ms", "100")][..], 100),
+        (&[("grpc-status-details-bin", RETRY_INFO)], 300),
+        (
+            &[
+                ("grpc-retry-pushback-ms", "100"),
+                ("grpc-status-details-bin", RETRY_INFO),
+            ],
+            300,
+        ),
+        (&[("grpc-retry-pushback-ms", "1700")], 1_700),
+        (&[("grpc-retry-pushback-ms", "soon")], 1_000),
+    ] {
+        let mut fields = headers(exact);
+        fields.append(whole_seconds.0, whole_seconds.1.parse().unwrap());
+        fields.append("grpc-status", "8".parse().unwrap());
+        let wait = Some(Duration::from_millis(millis));
+        assert_eq!(pushback(StatusCode::OK, &fields), wait, "{exact:?}");
+        if !exact.contains(&("grpc-retry-pushback-ms", "soon")) {
+            assert_eq!(refusal(StatusCode::OK, &fields), wait, "{exact:?}");
+        }
+    }
+}
+
 #[test]
 fn cached_response_pushes_nothing_back() {
     assert_eq!(
