@@ -116,8 +116,8 @@ impl<S: Store + Clone> Limiter<S> {
 /// A turn from [`Limiter::turn`]. If you drop an unspent turn, the store gets the units back.
 #[must_use = "a dropped turn is refunded"]
 pub struct Turn<S: Store + Clone> {
-    limiter: Limiter<S>,
-    key: Key<'static>,
+    pub(super) limiter: Limiter<S>,
+    pub(super) key: Key<'static>,
     longest: Duration,
     runtime: Option<Handle>,
     /// The pending answer of the store, which may have charged the turn already.

@@ -25,7 +25,7 @@ impl Quota {
     /// A request holds its units until you refund its decision. The layer of `tower-quota` refunds
     /// the decision at the end of the response, and `Limiter::hold` when you drop the guard
     /// (feature `tokio`). A hold expires after 60 seconds ([`ttl`](Self::ttl)) unless you renew it.
-    /// The layer renews its holds. If a full store evicts your client, the store refuses the client
+    /// The layer and the guard renew their holds. If a full store evicts your client, the store refuses the client
     /// until the holds expire.
     ///
     /// In a Redis cluster, a request may have concurrency limits on one key only. Otherwise the store can never decide the

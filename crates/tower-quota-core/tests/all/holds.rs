@@ -65,6 +65,50 @@ fn renewed_hold_outlives_its_ttl() {
     assert_eq!(remaining(&limiter)[1], 2);
 }
 
+#[tokio::test(start_paused = true)]
+async fn hold_renews_itself_until_dropped() {
+    let (clock, limiter) = two();
+    let held = limiter.hold("ann").await.unwrap();
+    let third = TTL / 3;
+    let pass = async || {
+        for _ in 0..9 {
+            clock.advance(third);
+            tokio::time::advance(third).await;
+            // A task renews the hold.
+            tokio::task::yield_now().await;
+        }
+    };
+    pass().await;
+    assert_eq!(remaining(&limiter), [9, 1]);
+    let other = limiter.hold("ann").await.unwrap();
+    assert!(limiter.hold("ann").await.is_err());
+    drop(held);
+    pass().await;
+    assert_eq!(remaining(&limiter)[1], 1);
+    drop(other);
+    assert_eq!(remaining(&limiter)[1], 2);
+}
+
+#[test]
+fn hold_of_turn_releases_all_its_units() {
+    let (_, limiter) = two();
+    let turn = block_on(limiter.turn("ann", 2, Duration::ZERO)).unwrap();
+    let held = turn.hold();
+    assert_eq!(remaining(&limiter), [8, 0]);
+    assert!(block_on(held.renew()).unwrap());
+    drop(held);
+    assert_eq!(remaining(&limiter), [8, 2]);
+}
+
+#[tokio::test]
+async fn hold_of_rate_limits_releases_nothing() {
+    let store = ScriptedStore::new();
+    let limiter = Limiter::new(store.clone(), "minute", Quota::per_minute(9));
+    drop(limiter.hold("ann").await.unwrap());
+    limiter.hold("ann").await.unwrap().release().await.unwrap();
+    assert_eq!(store.operations().len(), 2);
+}
+
 #[test]
 fn reset_hold_cannot_be_renewed() {
     let (clock, limiter) = two();
