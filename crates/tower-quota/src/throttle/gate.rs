@@ -68,8 +68,9 @@ impl<S: Store + Clone> Gate<S> {
                 return Ok(turn);
             }
             // Give up the turn during a pushback, because kept turns would all be due at the end. Spend the turn, because
-            // other requests keep later turns, and a refund would make new turns between the later turns.
-            drop(turn.map(Turn::spend));
+            // other requests keep later turns, and a refund would make new turns between the later turns. The dropped hold
+            // releases the units of concurrency limits.
+            drop(turn.map(Turn::hold));
         }
     }
 

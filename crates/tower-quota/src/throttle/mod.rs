@@ -66,6 +66,9 @@
 //! * **Pushbacks are local** to a layer and all clones, even with Redis. The layer keeps 10,000 keys up to
 //!   [`max_pushback`](ThrottleLayer::max_pushback), and drops the earliest ends.
 //! * **Windows have no turns**, so requests fail at once. Use a bucket.
+//! * **A concurrency limit** holds the unit of a request until the future of the response ends. A request without a
+//!   unit fails at once, and a waiting request already holds its unit. To count until the body of a response ends, put
+//!   the layer around a service that reads the body.
 //! * **Waiting needs a tokio runtime** with a timer.
 //! * **The inner service must be `Clone` and `Send`**, with `Send` requests, responses and futures.
 

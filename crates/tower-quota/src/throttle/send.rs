@@ -61,9 +61,10 @@ where
         });
         let response = service.call(request);
         drop(service);
-        drop(turn.map(Turn::spend));
+        let held = turn.map(Turn::hold);
         pending_if(mem::take(&mut is_immediate)).await;
         let response = response.await.map_err(ThrottleError::Inner)?;
+        drop(held);
         if let Some(pause) = (layer.pushback)(&response) {
             gate.push_back(key.clone(), pause);
         }

@@ -4,6 +4,7 @@
 
 mod failures;
 mod fixture;
+mod holds;
 #[path = "../checks/log.rs"]
 #[allow(dead_code, reason = "throttles record no spans")]
 mod log;
