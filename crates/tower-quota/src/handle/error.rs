@@ -25,6 +25,8 @@ pub enum HandleError<E> {
     TooManyBlocks,
     /// Sliding logs and concurrency limits take no units back. Use [reset](crate::RateLimitHandle::reset).
     NotGranted(Name),
+    /// A [limiter](crate::RateLimitHandle::limiter) would not release the units of a concurrency limit.
+    HeldUnits(Name),
     /// The limit cannot count by the given quota.
     InvalidQuota(Name, ConfigError),
     /// The store failed.
@@ -72,6 +74,11 @@ impl<E: fmt::Display> fmt::Display for HandleError<E> {
                     "\"{limit}\" counts by a sliding log or holds units, and cannot be granted units: reset the client"
                 )
             }
+            Self::HeldUnits(limit) => write!(
+                f,
+                "the limit \"{limit}\" holds units, which a check of a limiter would not release: keep a clone of the \
+                 request's `Reservation`, or make a `Limiter` with a limit of its own for `Limiter::hold`"
+            ),
             Self::InvalidQuota(limit, error) => {
                 write!(f, "\"{limit}\" cannot count by this quota: {error}")
             }

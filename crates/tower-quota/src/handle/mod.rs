@@ -144,9 +144,16 @@ impl<S: Store> RateLimitHandle<S> {
     ///     Ok(())
     /// }
     /// ```
+    ///
+    /// # Errors
+    /// Concurrency limits fail with [`HandleError::HeldUnits`]. Keep a clone of the
+    /// [`Reservation`](crate::settle::Reservation) instead.
     pub fn limiter(&self, limit: &str) -> Result<Limiter<RefusalCache<S>>, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let limit = named(&rules.plan, limit)?;
+        if limit.is_hold() {
+            return Err(HandleError::HeldUnits(limit.name));
+        }
         let store = self.shared.store.clone();
         let longest_wait = limit.longest_wait.unwrap_or(Limit::DEFAULT_MAX_WAIT);
         // The policy has checked the name.

@@ -95,6 +95,19 @@ fn status_scope() -> Name {
     key::header("x-api-key").scope()
 }
 
+#[test]
+fn limiter_of_hold_is_an_error() {
+    let policy = per_api_key(3).limit(Limit::new("streams", Quota::concurrent(2)));
+    let handle = stopped_layer(policy).handle();
+    let error = handle.limiter("streams").unwrap_err();
+    assert!(matches!(error, HandleError::HeldUnits(limit) if limit.as_str() == "streams"));
+    assert_eq!(
+        error.to_string(),
+        "the limit \"streams\" holds units, which a check of a limiter would not release: keep a clone of the request's \
+         `Reservation`, or make a `Limiter` with a limit of its own for `Limiter::hold`"
+    );
+}
+
 #[tokio::test]
 async fn limiter_counts_on_the_limits_counter() {
     let leaky = Quota::per_minute(60).leaky_bucket();
