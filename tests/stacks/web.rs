@@ -378,6 +378,7 @@ async fn normalized_paths_meet_their_limit() {
     let rules = Rules::parse(rules, Format::Yaml).unwrap();
     let by = |key| Policy::new().limit(three().by(key));
     let at_path = Policy::new().limit(three().when(when::path("/a")));
+    let at_full_path = Policy::new().limit(three().when(when::path("/api/a")));
     let except_path = Policy::new().limit(three()).skip(when::path("/a"));
     let spellings = ["/a/", "/a", "/a///", "/a/", "/a", "/a///"];
     let nested = [
@@ -394,6 +395,7 @@ async fn normalized_paths_meet_their_limit() {
     for (policy, paths, expected) in [
         (at_path.clone(), spellings, refused_after_three),
         (at_path, nested, refused_after_three),
+        (at_full_path, nested, refused_after_three),
         (by(key::path()), repeated, refused_after_three),
         (by(key::path_segment(0)), repeated, refused_after_three),
         (except_path, exempted, [200, 200, 200, 429, 200, 200]),

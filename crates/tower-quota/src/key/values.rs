@@ -281,7 +281,8 @@ fn metadata_key(name: HeaderName) -> ValueKey {
 /// Counts by axum's matched route, like `/users/{id}`, including `nest` prefixes.
 ///
 /// Add the layer with `Router::layer` or `Router::route_layer`. The key is missing in fallbacks, outside a
-/// `nest_service`, and in layers around an app.
+/// `nest_service`, and in layers around an app. By default, a request without a route gets 400 instead of your 404.
+/// Write `key::route().or(key::everyone())` to count such requests together.
 #[doc(alias = "MatchedPath")]
 #[doc(alias = "endpoint")]
 #[cfg(feature = "axum")]

@@ -24,7 +24,7 @@ pub fn method(methods: impl IntoIterator<Item = Method>) -> Box<dyn Condition> {
 /// `{id}` matches one segment, `{*rest}` the rest, and `{{` is a brace. Final braces never match an empty text. Paths
 /// are [not decoded](crate::when#caveats).
 ///
-/// Include the prefix of axum's `nest`. If an inner layer rewrites the path, [either path may
+/// Include the prefix of axum's `nest`. If an inner layer rewrites the path, [any of the paths may
 /// match](RequestHead::path_matches).
 ///
 /// # Panics

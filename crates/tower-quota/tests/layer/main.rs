@@ -35,6 +35,8 @@ mod panics;
 mod policies;
 mod readiness;
 mod refusal_cache;
+#[cfg(feature = "axum")]
+mod rewritten_paths;
 mod run_time;
 mod run_time_quotas;
 mod settling;
