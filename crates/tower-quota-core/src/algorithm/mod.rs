@@ -19,7 +19,7 @@ use self::hold::Holds;
 pub use self::hold::LONGEST_RETRY;
 pub use self::lows::MOST_MARKS;
 pub use self::sliding_log::KEPT_STAMPS;
-use self::sliding_log::SlidingLog;
+pub(crate) use self::sliding_log::SlidingLog;
 pub use self::window::MOST_COUNTED;
 use self::window::Window;
 use crate::outcome::Outcome;

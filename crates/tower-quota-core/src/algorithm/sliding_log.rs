@@ -23,6 +23,13 @@ pub(crate) struct SlidingLog {
 }
 
 impl SlidingLog {
+    pub(crate) fn of_stamp(stamp: u64, units: u64) -> Self {
+        Self {
+            entries: VecDeque::from([(stamp, units)]),
+            base: 0,
+        }
+    }
+
     /// Merges all but the oldest stamps into one, which expires when the first merged stamp does.
     pub(crate) fn abridge(&mut self) {
         if self.entries.len() > KEPT_STAMPS + 1 {

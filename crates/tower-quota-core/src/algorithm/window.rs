@@ -6,7 +6,6 @@
 //!
 //! Bound: at most `units` per fixed window or estimate, and `2 * units` across a border.
 
-use super::State;
 use super::counting::Counting;
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::{Algorithm, MOST_GRAINS, MOST_UNITS, Quota};
@@ -19,19 +18,6 @@ pub(crate) struct Window {
     start: u64,
     before: u64,
     count: u64,
-}
-
-impl State {
-    /// Returns a sliding window in which one unit fits at `until` or a little earlier.
-    pub(crate) fn fading_until(quota: &Quota, until: u64, now: u64) -> Option<Self> {
-        let mut window = Window::unpacked(0, quota, now);
-        if !is_sliding(quota) || until >= window.end(quota) {
-            return None;
-        }
-        window.before = quota.capacity();
-        window.count = (quota.capacity() - 1).checked_sub(window.weight(quota, until))?;
-        Some(Self::Window(window))
-    }
 }
 
 impl Window {

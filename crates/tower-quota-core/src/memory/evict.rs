@@ -47,13 +47,11 @@ impl Shard {
     /// The candidates are near the bucket of the new row. Otherwise some parts of the table would run out of new keys, and
     /// busy clients there would be evicted for new keys elsewhere.
     pub(super) fn make_room(&mut self, hash: u64, context: &Context<'_>) -> bool {
-        let is_own = |row: &Row| context.together.iter().any(|place| place.hash == row.hash);
         let buckets = self.rows.num_buckets();
         for _ in 0..SWEPT.min(buckets) {
             self.hand = (self.hand + 1) % buckets;
             if let Some(row) = self.rows.get_bucket(self.hand)
                 && row.full_at() <= context.now
-                && !is_own(row)
             {
                 let (places, hash) = (row.places(), row.hash);
                 context.capacity.forget(places);
@@ -61,6 +59,7 @@ impl Shard {
                 return true;
             }
         }
+        let is_own = |row: &Row| context.together.iter().any(|place| place.hash == row.hash);
         let mut least: Option<(Cost, u64)> = None;
         let mut candidates = 0;
         for step in 0..buckets {

@@ -14,7 +14,6 @@ const PRINT_BITS: u32 = 18;
 const PRINT: u64 = (1 << PRINT_BITS) - 1;
 /// The filter keeps instants in steps of 128 microseconds, rounded down.
 const STEP_BITS: u32 = 7;
-pub(super) const STEP: u64 = 1 << STEP_BITS;
 
 /// The spent limits of evicted rows. A cell is an instant (46 bits) and a fingerprint (18 bits).
 #[derive(Default)]

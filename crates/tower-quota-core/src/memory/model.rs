@@ -7,13 +7,12 @@ use smallvec::SmallVec;
 use super::Inner;
 use super::capacity::Capacity;
 use super::place::Place;
-use super::restored::Restored;
 use super::row::{Content, Mark, Row};
 use super::shard::{Context, Shard};
 use crate::charge::{Charge, Counter, Operation};
 use crate::decide::decide;
 use crate::decision::Decision;
-use crate::entry::Entry;
+use crate::entry::{Entry, Slot};
 use crate::outcome::Outcome;
 use crate::status::LimitStatus;
 use crate::sync::{MutexGuard, locked};
@@ -23,8 +22,8 @@ struct CheckedOut {
     entry: Box<Entry>,
     row: Option<(u64, usize)>,
     before: Option<Box<Entry>>,
-    restored: SmallVec<[u32; 2]>,
-    is_cut: bool,
+    /// The limits that were spent when the row was evicted, until these instants.
+    restored: SmallVec<[(u32, u64); 2]>,
 }
 
 impl Inner {
@@ -51,12 +50,10 @@ impl Inner {
         };
         let decision = decide(operation, charges, clock, &mut entries, entry_of);
         drop(entries);
-        for (place, mut one) in places.iter().zip(all) {
+        for (place, one) in places.iter().zip(all) {
             let statuses = decision.statuses().iter().zip(&hashes);
             let own = statuses.filter(|(_, hash)| **hash == place.hash);
             let mark = mark_of(operation, &decision, own.map(|(status, _)| status));
-            // Forget a limit only after a refusal, which promises a wait. A peek must not write.
-            one.is_cut &= operation != Operation::Peek && mark == Mark::Refused;
             let context = Context {
                 now: decision.at().as_micros(),
                 capacity: self.capacity_of(place.shard),
@@ -99,7 +96,6 @@ impl Shard {
         };
         let now = clock.max(entry.at()).as_micros();
         let mut restored = SmallVec::new();
-        let mut is_cut = false;
         for charge in charges {
             let strikes = charge.strikes().map(|(counter, _)| (counter, true));
             for (counter, is_strikes) in [(charge.counter(), false)].into_iter().chain(strikes) {
@@ -111,15 +107,16 @@ impl Shard {
                 if entry.slots.iter().any(|slot| slot.limit == counter.id) {
                     continue;
                 }
-                let Some(until) = self.spent_until((hash, counter.id), now) else {
+                let Some(mut until) = self.spent_until((hash, counter.id), now) else {
                     continue;
                 };
                 capacity.filter_hits.fetch_add(1, Relaxed);
-                if let Some(spent) = Restored::until(counter, is_strikes, until, now) {
-                    entry.slots.push(spent.slot);
-                    restored.push(counter.id);
-                    is_cut |= spent.is_cut;
+                if !is_strikes {
+                    // Only strikes keep their debt, because the quota of a limit may have changed since the eviction.
+                    until = until.min(Slot::spent(counter, now).unit_fits_at(now));
                 }
+                entry.slots.push(Slot::spent_until(counter, until, now));
+                restored.push((counter.id, until));
             }
         }
         CheckedOut {
@@ -127,7 +124,6 @@ impl Shard {
             entry,
             row,
             restored,
-            is_cut,
         }
     }
 
@@ -138,18 +134,29 @@ impl Shard {
             row,
             before,
             restored,
-            is_cut,
         } = one;
-        if !is_cut && before.is_some_and(|before| before == entry) {
+        let evicted = self.evicted.as_mut().map(|evicted| &mut evicted.filter);
+        if before.is_some_and(|before| before == entry) {
+            if mark == Mark::Refused
+                && let Some(filter) = evicted
+            {
+                let rows = context.capacity.shard_rows;
+                for (limit, until) in restored {
+                    // By a faster quota, the refusal promises a shorter wait than the filter remembers.
+                    let limit = (hash, limit);
+                    filter.forget(limit);
+                    filter.remember(limit, until, context.now, rows);
+                }
+            }
             return;
         }
         if !restored.is_empty() {
             // Restored limits have the state of this instant.
             entry.at = entry.at.max(context.now);
         }
-        if let Some(evicted) = &mut self.evicted {
-            for limit in restored {
-                evicted.filter.forget((hash, limit));
+        if let Some(filter) = evicted {
+            for (limit, _) in restored {
+                filter.forget((hash, limit));
             }
         }
         let at = entry.at;

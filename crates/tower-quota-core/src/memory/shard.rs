@@ -27,7 +27,7 @@ pub(super) struct Shard {
 pub(super) struct Context<'a> {
     pub(super) now: u64,
     pub(super) capacity: &'a Capacity,
-    /// The keys of the request. A request never evicts its own keys.
+    /// The keys of the request. A request never evicts its own keys before they are full.
     pub(super) together: &'a [Place],
 }
 

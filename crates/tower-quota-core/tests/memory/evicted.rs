@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tower_quota_core::{
-    Charge, Decision, Entry, Key, MemoryStore, Name, Operation, Penalty, Quota, Store,
+    Algorithm, Charge, Decision, Entry, Key, MemoryStore, Name, Operation, Penalty, Quota, Store,
 };
 use tower_quota_testkit::block_on;
 
@@ -149,6 +149,50 @@ fn evicted_windows_stay_spent_until_they_end() {
     }
 }
 
+/// Lets a client return to a full store just before the promised retry, and at the promised retry.
+#[test]
+fn spent_client_stays_spent_until_its_retry() {
+    // The store rounds the remembered instants down to this step.
+    let step = Duration::from_micros(128);
+    let quotas = [
+        Quota::per_minute(1),
+        Quota::per_hour(1),
+        Quota::per_minute(2),
+        Quota::per_minute(10),
+        Quota::per_minute(100),
+        // The instants of this quota are not multiples of a power of two.
+        Quota::new(7, Duration::from_micros(9_000_001)),
+    ];
+    let of_all_algorithms = quotas
+        .iter()
+        .flat_map(|quota| Algorithm::ALL.map(|algorithm| quota.try_algorithm(algorithm).unwrap()));
+    for quota in of_all_algorithms {
+        for phase in 0..40 {
+            let (store, clock) = store(1);
+            clock.advance(quota.period() * phase / 19);
+            // Some clients use their units at once, others little faster than their quota.
+            let pause = quota.period() * (phase % 4) / 4 / u32::try_from(quota.units()).unwrap();
+            let retry = loop {
+                match ask(&store, &quota, 0, 1).retry_after() {
+                    Some(retry) if retry > step => break retry,
+                    _ => clock.advance(pause),
+                }
+            };
+            ask(&store, &Quota::per_day(1), 1, 1);
+            clock.advance(retry - step);
+            let early = ask(&store, &quota, 0, 1);
+            assert!(!early.is_allowed(), "{phase}, {quota:?}: {early:?}");
+            clock.advance(step);
+            // The retry time of a hold is a guess.
+            let is_hold = quota.algorithm() == Algorithm::Concurrent;
+            assert!(
+                is_hold || ask(&store, &quota, 0, 1).is_allowed(),
+                "{phase}, {quota:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn peek_of_evicted_client_writes_nothing() {
     let (store, _) = store(1);
@@ -278,6 +322,28 @@ fn evicted_blocked_client_stays_blocked() {
     clock.advance(Duration::from_secs(600));
     let decision = block_on(store.apply(Operation::Peek, &blocked)).unwrap();
     assert!(!decision.is_allowed(), "{decision:?}");
+}
+
+#[test]
+fn evicted_strikes_block_until_their_end() {
+    const PENALTY: Penalty = Penalty::after(1).step(Duration::from_secs(60));
+    let step = Duration::from_micros(128);
+    let (store, clock) = store(1);
+    // The limit itself has its unit back after a second.
+    let (quota, key) = (Quota::per_second(1), Key::number(CLIENT, 0));
+    let charge = [Charge::new(LIMIT, &quota, &key).penalty(&PENALTY)];
+    for _ in 0..30 {
+        check(&store, &charge);
+    }
+    let peek = || block_on(store.apply(Operation::Peek, &charge)).unwrap();
+    let blocked = peek().retry_after().unwrap();
+    assert_eq!(blocked, Duration::from_secs(28 * 60));
+    ask(&store, &Quota::per_day(1), 1, 1);
+    clock.advance(blocked - step);
+    let early = peek();
+    assert!(!early.is_allowed(), "{early:?}");
+    clock.advance(step);
+    assert!(peek().is_allowed());
 }
 
 /// Uses a new quota of windows that gives units back sooner than the old quota.

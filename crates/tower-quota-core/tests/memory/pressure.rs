@@ -149,6 +149,23 @@ fn long_logs_take_several_places() {
     assert_eq!((store.len(), store.evicted()), (1, 0));
 }
 
+#[test]
+fn shorter_log_returns_its_places() {
+    let (store, clock) = store(40);
+    let log = Quota::per_hour(10_000).sliding_log();
+    for _ in 0..2_000 {
+        ask(&store, &log, 0, 1);
+        clock.advance(Duration::from_micros(1));
+    }
+    // All stamps expire. The log of 32 places has one stamp again.
+    clock.advance(Duration::from_secs(3_600));
+    ask(&store, &log, 0, 1);
+    for client in 1..40 {
+        ask(&store, &Quota::per_hour(5), client, 1);
+    }
+    assert_eq!((store.len(), store.evicted()), (40, 0));
+}
+
 /// Covers a store that is full of clients who were busy long ago and have units left.
 #[test]
 fn busy_clients_replace_silent_ones() {
@@ -653,6 +670,31 @@ fn cost_above_capacity_limits_no_client() {
             (store.evicted(), left(&store, &quota, 0)),
             (1, 5),
             "{known}"
+        );
+    }
+}
+
+/// Asserts that a cost above the capacity does not keep a client longer than a client with more requests.
+#[test]
+fn cost_above_capacity_keeps_no_entry() {
+    for is_model in [false, true] {
+        let (store, _) = store(2);
+        let (quota, key) = (Quota::per_hour(5), Key::number(CLIENT, 0));
+        let charge = Charge::new(LIMIT, &quota, &key);
+        // The rows do not decide refundable charges.
+        let charge = if is_model {
+            charge.refundable()
+        } else {
+            charge
+        };
+        assert!(check(&store, &[charge]).is_allowed());
+        (0..4).for_each(|_| drop(ask(&store, &quota, 1, 1)));
+        assert!(!check(&store, &[charge.cost(6)]).is_allowed());
+        ask(&store, &quota, 2, 1);
+        assert_eq!(
+            (left(&store, &quota, 0), left(&store, &quota, 1)),
+            (5, 1),
+            "{is_model}"
         );
     }
 }
