@@ -64,6 +64,7 @@ impl<'a> Key<'a> {
     }
 
     /// Creates a key that owns the bytes. Up to 38 bytes need no allocation.
+    #[inline]
     pub fn owned(scope: Name, bytes: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
         let slice = bytes.as_ref();
         let bytes = match u8::try_from(slice.len()) {
@@ -111,6 +112,7 @@ impl<'a> Key<'a> {
     }
 
     /// Creates a key from the first bytes of an address, 4 bytes for IPv4 or 8 to 16 bytes for IPv6.
+    #[inline]
     pub fn network(scope: Name, bytes: &[u8]) -> Key<'static> {
         Key {
             is_address: true,

@@ -46,7 +46,7 @@ use siphasher::sip::SipHasher13;
 
 use self::capacity::Capacity;
 use self::row::LATEST;
-use self::rows::Request;
+use self::rows::Judged;
 use self::shard::Shard;
 pub use self::stats::MemoryStats;
 use crate::answer::Answer;
@@ -238,9 +238,9 @@ impl MemoryStore {
 
     pub(crate) fn check_one(&self, charge: &Charge<'_>) -> Answer {
         let charges = array::from_ref(charge);
-        let mut request = Request::new(&self.inner, charges);
-        if request.decide().is_some() {
-            return Answer(request.status(0));
+        let mut judged = [Judged::default()];
+        if let Some(verdict) = self.inner.check_rows(charges, &mut judged) {
+            return Answer(judged[0].status(charge, verdict));
         }
         let decision = self.inner.decide_by_model(Operation::Check, charges);
         Answer(decision.statuses()[0])
@@ -266,28 +266,31 @@ impl Inner {
     /// Decides an operation. Writes the decision in place, because a decision is large.
     fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
         let is_decided = operation == Operation::Check
-            && (self.check::<1>(charges, decision)
-                || self.check::<2>(charges, decision)
-                || self.check::<3>(charges, decision)
-                || self.check::<4>(charges, decision)
-                || self.check::<5>(charges, decision)
-                || self.check::<6>(charges, decision));
+            && match charges.len() {
+                1 => self.check::<1>(charges, decision),
+                2 => self.check::<2>(charges, decision),
+                3 => self.check::<3>(charges, decision),
+                _ => self.check::<6>(charges, decision),
+            };
         if !is_decided {
             *decision = self.decide_by_model(operation, charges);
         }
     }
 
-    /// Checks `N` charges in their rows. Returns whether the rows could decide.
-    fn check<const N: usize>(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
-        let Ok(charges) = charges.try_into() else {
+    /// Checks up to `MOST` charges in their rows. Returns whether the rows could decide.
+    fn check<const MOST: usize>(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        let mut judged = [Judged::default(); MOST];
+        let Some(judged) = judged.get_mut(..charges.len()) else {
             return false;
         };
-        let mut request = Request::<N>::new(self, charges);
-        let is_decided = request.decide().is_some();
-        if is_decided {
-            request.conclude(decision);
-        }
-        is_decided
+        let Some(verdict) = self.check_rows(charges, judged) else {
+            return false;
+        };
+        let statuses = charges.iter().zip(judged);
+        let statuses = statuses.map(|(charge, judged)| judged.status(charge, verdict));
+        let at = Timestamp::from_micros(verdict.now);
+        decision.replace(verdict.is_admitted, at, statuses);
+        true
     }
 
     fn hash(&self, key: &Key<'_>) -> u64 {

@@ -38,6 +38,12 @@ impl Charge<'_> {
         if quota.refill() > 0 {
             return Some(count + self.units() * quota.grain());
         }
+        self.added_to_window(count, now)
+    }
+
+    #[inline(never)] // Inlined, the steps of a window take registers from the path of a bucket.
+    fn added_to_window(&self, count: u64, now: u64) -> Option<u64> {
+        let quota = self.quota();
         let mut state = State::unpacked(count, quota, now);
         state.take(quota, now, self.units());
         state.packed(quota, now)

@@ -116,7 +116,7 @@ impl Row {
     }
 
     pub(super) fn set_at(&mut self, at: u64) {
-        self.touched = (self.touched & !INSTANT) | at;
+        self.touched = (self.touched & !INSTANT) | at.min(INSTANT);
     }
 
     /// Brings the counts to `now`, which is not before the last change.
@@ -230,6 +230,14 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn instant_beyond_the_end_marks_no_refusal() {
+        let mut row = Row::new(1, 0, INSTANT, Content::of(Counts::new()));
+        // The instant of a hold is a microsecond after the last change.
+        row.set_at(INSTANT + 1);
+        assert_eq!((row.at(), row.is_limited()), (INSTANT, false));
+    }
 
     #[test]
     fn row_takes_half_a_cache_line() {

@@ -343,6 +343,7 @@ impl Quota {
         self.capacity > 0 && self.grain > 0 && has_pace
     }
 
+    #[inline(always)]
     pub(crate) fn counts_like(&self, other: &Self) -> bool {
         let is_same = self.capacity == other.capacity
             && self.grain == other.grain

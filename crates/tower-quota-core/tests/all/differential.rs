@@ -15,8 +15,8 @@ const PLACES: usize = 8 * KEYS;
 const LIMITS: [&str; 3] = ["one", "two", "three"];
 /// A quota that refills slowly.
 const SLOW: Quota = Quota::new(1, Duration::from_secs(366 * 86_400));
-/// The number of pairs of a limit and a quota, which is more than a table has numbers for.
-const NUMBERS: u64 = 2_100;
+/// The number of quotas, which is more than a shard keeps definitions for.
+const QUOTAS: u64 = 2_100;
 
 #[test]
 fn memory_store_agrees_with_model() {
@@ -44,14 +44,14 @@ fn growing_store_agrees_with_model() {
 }
 
 #[test]
-fn recycled_numbers_agree_with_model() {
+fn dropped_definitions_agree_with_model() {
     Differential::new()
         .cases(50)
         .regressions(REGRESSIONS)
         .run(|trace| {
-            // Use a store so small that all keys share a table with its numbers.
+            // Use a store so small that all keys share a shard with its definitions.
             let store = MemoryStore::with_clock(PLACES, trace.clock());
-            use_up_numbers(&store);
+            use_many_quotas(&store);
             block_on(trace.compare(&store))
         });
 }
@@ -105,10 +105,10 @@ impl Store for CrowdedStore {
     }
 }
 
-/// Checks more other limits than there are numbers, and forgets them.
-fn use_up_numbers(store: &MemoryStore) {
+/// Checks a limit by many other quotas, and forgets them.
+fn use_many_quotas(store: &MemoryStore) {
     let key = Key::number(Name::new("other"), 0);
-    for units in 1..=NUMBERS {
+    for units in 1..=QUOTAS {
         let quota = Quota::new(units, Duration::from_secs(86_400));
         let used = [Charge::new("used", &quota, &key)];
         block_on(store.check(&used)).unwrap();

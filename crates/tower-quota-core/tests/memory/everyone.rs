@@ -106,7 +106,7 @@ fn repeated_limit_is_decided_like_model() {
     }
 }
 
-/// Uses a new quota for each new client, so that the store reuses the numbers of unused quotas.
+/// Uses a new quota for each new client, so that the store drops the definitions of unused quotas.
 #[test]
 fn new_clients_leave_few_definitions() {
     let (store, _) = store(20);

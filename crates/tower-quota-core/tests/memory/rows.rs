@@ -34,10 +34,9 @@ fn clock_beyond_end_keeps_counting() {
     }
 }
 
-/// Uses a million quotas in turn. A row has an 11-bit number for the quota, so the store must reuse
-/// numbers.
+/// Uses a million quotas in turn. The store forgets the definitions of unused quotas.
 #[test]
-fn numbers_of_unused_quotas_are_recycled() {
+fn definitions_of_unused_quotas_are_dropped() {
     let (store, clock) = store(10_000);
     for number in 0..1_000_000 {
         let quota = Quota::new(1 + number, Duration::from_secs(86_400));
