@@ -33,8 +33,8 @@ struct Part<'a> {
 /// 3. Moves an admitted hold behind all changes by a microsecond, because its instant identifies the hold.
 /// 4. Takes the charges of an admitted request, except shadows that do not fit, and forced charges in any case.
 ///
-/// A refused request converts a state to its quota, because the new rate applies from then on, unless the state
-/// would be full.
+/// A refused request and a report convert a state to their quota, because the new rate applies from then on, unless
+/// the state would be full.
 pub fn decide(
     operation: Operation,
     charges: &[Charge<'_>],
@@ -84,7 +84,7 @@ pub fn decide(
         let fits = !is_refused && !part.outcome.is_refusal();
         part.is_left_out = !fits && part.charge.mode() != ChargeMode::Forced;
         let entry = &mut *entries[part.entry];
-        part.change(operation, now, entry);
+        part.apply(operation, now, entry);
         part.strike(operation, now, entry);
     }
     for part in &parts {
@@ -133,7 +133,7 @@ fn judge(operation: Operation, parts: &mut [Part<'_>], now: u64, entries: &[&mut
 }
 
 impl Part<'_> {
-    fn change(&mut self, operation: Operation, now: u64, entry: &mut Entry) {
+    fn apply(&mut self, operation: Operation, now: u64, entry: &mut Entry) {
         let (charge, units) = (&self.charge, self.units);
         let (counter, quota) = (charge.counter(), charge.quota());
         let changes = match operation {
@@ -145,12 +145,19 @@ impl Part<'_> {
                 self.taken = Some(0);
                 false
             }
+            // Only holds expire, so a renewal extends nothing else.
             Operation::Renew { taken_at } => {
                 charge.is_hold() && entry.may_refund(charge, taken_at.as_micros(), now)
             }
+            // Time or another quota may have given back the units already.
+            Operation::Refund { taken_at } => {
+                units > 0 && entry.may_refund(charge, taken_at.as_micros(), now)
+            }
+            // A report takes no units, but its retry time is a promise by the new rate.
+            _ if charge.mode().is_report() => entry.needs_conversion(counter, now),
             // A free charge must not create an entry.
             _ if units == 0 => false,
-            Operation::Refund { taken_at } => entry.may_refund(charge, taken_at.as_micros(), now),
+            // The request takes units, even if a limit refuses.
             _ if !self.is_left_out || charge.counts_refusals() => true,
             // Convert even on a refusal, because otherwise the old rate would refill the counter.
             _ => entry.needs_conversion(counter, now),
@@ -168,6 +175,8 @@ impl Part<'_> {
                 taken = given.max(0).cast_unsigned();
             }
             Operation::Renew { taken_at } => taken = state.renew(quota, now, taken_at.as_micros()),
+            // The entry has converted the state, and a report takes nothing.
+            _ if units == 0 => {}
             _ if !self.is_left_out => {
                 taken = match charge.mode() {
                     ChargeMode::Forced => state.force(quota, now, units, charge.most_debt_micros()),

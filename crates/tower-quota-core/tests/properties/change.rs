@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
-use tower_quota_core::{Charge, Entry, Operation, Quota, Timestamp};
+use proptest::sample::select;
+use tower_quota_core::{Charge, ChargeMode, Entry, Operation, Quota, Timestamp};
 
 use super::config;
 use super::trace::{KEY, Play, micros, quota, requests};
@@ -32,6 +33,20 @@ fn pair() -> impl Strategy<Value = (Quota, Quota)> {
     })
 }
 
+fn refusing_mode() -> impl Strategy<Value = ChargeMode> {
+    select(vec![
+        ChargeMode::Checked,
+        ChargeMode::Reported,
+        ChargeMode::ReportedUntilDebt,
+    ])
+}
+
+fn charged(entry: &Entry, charges: &[Charge<'_>], now: Timestamp) -> Entry {
+    let mut charged = entry.clone();
+    charged.decide(Operation::Charge, charges, now);
+    charged
+}
+
 proptest! {
     #![proptest_config(config())]
 
@@ -57,15 +72,27 @@ proptest! {
     }
 
     #[test]
-    fn new_rate_holds_from_first_request((old, new) in pair(), trace in requests(20)) {
+    fn new_rate_holds_from_first_request(
+        (old, new) in pair(),
+        trace in requests(20),
+        mode in refusing_mode(),
+        owed in 0..20_u64,
+    ) {
         let mut play = Play::new(old);
         for request in trace {
             let cost = play.arrive(request);
             play.check(cost);
         }
+        if owed > 0 {
+            // A report that admits debts refuses only a client who owes units.
+            let left = play.peek_at(play.now, play.charge(0)).statuses()[0].remaining();
+            let debt = [play.charge(left + owed)];
+            play.entry = charged(&play.entry, &debt, Timestamp::from_micros(play.now));
+        }
         let mut check = |now: u64, cost| {
             let charge = Charge::new("limit", &new, &KEY).cost(cost).max_wait(Duration::ZERO);
-            play.entry.decide(Operation::Check, &[charge], Timestamp::from_micros(now))
+            let charges = [charge.in_mode(mode)];
+            play.entry.decide(Operation::Check, &charges, Timestamp::from_micros(now))
         };
         let cost = check(play.now, 0).statuses()[0].remaining() + 1;
         if let Some(retry) = check(play.now, cost).retry_after() {
@@ -195,4 +222,38 @@ fn long_debt_under_other_quota_stays() {
         .decide(Operation::Check, &[Charge::new("limit", &new, &KEY)], now)
         .retry_after();
     assert_eq!(retry, Some(Duration::from_millis(99_100)));
+}
+
+/// Asserts that a report promises the wait of a check, and that the wait is long enough.
+#[test]
+fn reports_keep_promises_under_changed_quota() {
+    let (month, day) = (Duration::from_secs(30 * 86_400), Quota::per_day(100_000));
+    let changes = [
+        (Quota::per_day(1_000), day, 500),
+        (
+            Quota::new(1_000, month).fixed_window(),
+            Quota::per_minute(1_000),
+            1,
+        ),
+        (day, Quota::per_day(1_000), 0),
+    ];
+    for (old, new, owed) in changes {
+        for mode in [ChargeMode::Reported, ChargeMode::ReportedUntilDebt] {
+            let now = 1_763_683_200_000_000;
+            let debt = [Charge::new("limit", &old, &KEY).cost(old.capacity() + owed)];
+            let entry = Entry::default();
+            let mut entry = charged(&entry, &debt, Timestamp::from_micros(now));
+            let mut report = |now: u64| {
+                let charge = Charge::new("limit", &new, &KEY).in_mode(mode);
+                entry.decide(Operation::Check, &[charge], Timestamp::from_micros(now))
+            };
+            let Some(retry) = report(now).retry_after() else {
+                assert_eq!(owed, 0, "a client without a debt is reported as refused");
+                continue;
+            };
+            let then = now + micros(retry);
+            assert!(!report(then - 1).is_allowed(), "{retry:?} of {mode:?}");
+            assert!(report(then).is_allowed(), "{retry:?} of {mode:?}");
+        }
+    }
 }

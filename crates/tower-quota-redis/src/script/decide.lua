@@ -36,31 +36,32 @@ local function judge_all(operation, charges, now)
   end
 end
 
--- Takes or refunds the units of a charge. Returns the taken units.
-local function change(template, charge, now)
+-- Applies an operation to the state of a charge. Returns the taken units.
+local function apply(template, charge, now)
   local operation, units, taken_at = template.operation, charge.units, template.taken_at
-  if operation == RESET then
+  if operation == PEEK then
+    return 0
+  elseif operation == RESET then
     forget(charge.entry, charge.id)
     forget(charge.entry, charge.strikes_id)
   elseif operation == RENEW then
     if charge.kind == CONCURRENT and may_refund(charge, taken_at, now) then
       return edit(charge, now, 'renew', taken_at)
     end
-  elseif operation == PEEK or units == 0 then
-    return 0
   elseif operation == REFUND then
-    if may_refund(charge, taken_at, now) then
+    if units > 0 and may_refund(charge, taken_at, now) then
       local before = charge:balance(state_for(charge, now), now)
       edit(charge, now, 'refund', units, taken_at, has(charge.flags, REFUNDABLE))
       return max(charge:balance(state_for(charge, now), now) - before, 0)
     end
-  elseif not charge.is_left_out then
+  elseif units > 0 and not charge.is_left_out then
     -- Only a bucket reads the last argument.
     local most = has(charge.flags, FORCED) and charge.capacity * charge.grain + charge.max_wait * charge.pace or nil
     return edit(charge, now, 'take', units, has(charge.flags, REFUNDABLE), most)
-  elseif has(charge.flags, COUNTS_REFUSALS) then
+  elseif units > 0 and has(charge.flags, COUNTS_REFUSALS) then
     edit(charge, now, 'penalise', units, 0)
-  elseif needs_conversion(charge, now) then
+  elseif (units > 0 or charge.is_report) and needs_conversion(charge, now) then
+    -- The promised retry time assumes the new rate.
     edit(charge, now)
   end
   return 0
@@ -111,7 +112,7 @@ local function decide(template, place)
     if charge.is_report then
       charge.units = 0
     end
-    charge.taken = change(template, charge, now)
+    charge.taken = apply(template, charge, now)
     strike(operation, charge, now)
   end
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, Operation, Quota, Store};
+use tower_quota_core::{Charge, ChargeMode, Clock, Decision, Entry, Key, Operation, Quota, Store};
 use tower_quota_dev::RedisServer;
 use tower_quota_redis::RedisStore;
 use tower_quota_testkit::ManualClock;
@@ -155,4 +155,35 @@ async fn refusal_without_statuses_reports_no_conversions() {
     let refusal = store.check(&[all, minute, second]).await.unwrap();
     assert_eq!(refusal.statuses().len(), 2);
     assert_eq!(converted(&refusal), []);
+}
+
+/// Asserts that a report converts a state without taking units, on both sides alike.
+#[tokio::test]
+async fn reports_convert_states_like_model() {
+    let (server, clock) = (RedisServer::start(), ManualClock::default());
+    let options = crate::common::options().clock(clock.clone());
+    let store = options.connect(&server.url()).await.unwrap();
+    let quotas = (0..QUOTAS.len()).flat_map(|one| (0..QUOTAS.len()).map(move |other| (one, other)));
+    for ((old, new), mode) in quotas.flat_map(|quotas| {
+        let modes = [ChargeMode::Reported, ChargeMode::ReportedUntilDebt];
+        modes.map(|mode| (quotas, mode))
+    }) {
+        let ann = crate::common::user(&format!("{old} {new} {mode:?}"));
+        let (old, new) = (QUOTAS[old], QUOTAS[new]);
+        let spent = Charge::new("limit", &old, &ann).cost(old.capacity() + 3);
+        let report = Charge::new("limit", &new, &ann).in_mode(mode);
+        let mut entry = Entry::default();
+        let now = clock.now();
+        entry.decide(Operation::Charge, &[spent], now);
+        store.apply(Operation::Charge, &[spent]).await.unwrap();
+        let expected = entry.decide(Operation::Check, &[report], now);
+        let reported = store.apply(Operation::Check, &[report]).await.unwrap();
+        assert_eq!(reported, expected, "{old:?} to {new:?}");
+        assert_eq!(reported.statuses()[0].taken, 0);
+        let stored: Vec<u8> = redis::cmd("GET")
+            .arg(store.key_of(&ann))
+            .query(&mut crate::common::look_at(&server))
+            .unwrap();
+        assert_eq!(stored, entry.encode(), "{old:?} to {new:?}");
+    }
 }
