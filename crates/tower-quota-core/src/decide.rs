@@ -33,8 +33,8 @@ struct Part<'a> {
 /// 3. Moves an admitted hold behind all changes by a microsecond, because its instant identifies the hold.
 /// 4. Takes the charges of an admitted request, except shadows that do not fit, and forced charges in any case.
 ///
-/// A refused request and a report convert a state to their quota, because the new rate applies from then on, unless
-/// the state would be full.
+/// A refused request and a report convert a state to their quota, because the new rate applies from then on. A state
+/// stays if it would be full, or if the algorithm or period has changed and the units fit sooner by the old quota.
 pub fn decide(
     operation: Operation,
     charges: &[Charge<'_>],
@@ -154,13 +154,15 @@ impl Part<'_> {
                 units > 0 && entry.may_refund(charge, taken_at.as_micros(), now)
             }
             // A report takes no units, but its retry time is a promise by the new rate.
-            _ if charge.mode().is_report() => entry.needs_conversion(counter, now),
+            _ if charge.mode().is_report() => {
+                entry.needs_conversion(counter, now, charge.mode().needed(units))
+            }
             // A free charge must not create an entry.
             _ if units == 0 => false,
             // The request takes units, even if a limit refuses.
             _ if !self.is_left_out || charge.counts_refusals() => true,
             // Convert even on a refusal, because otherwise the old rate would refill the counter.
-            _ => entry.needs_conversion(counter, now),
+            _ => entry.needs_conversion(counter, now, units),
         };
         if !changes {
             return;
@@ -198,7 +200,7 @@ impl Part<'_> {
         let refuses = self.outcome.is_refusal();
         if let Some((counter, penalty)) = self.charge.strikes()
             && counts
-            && (refuses || entry.needs_conversion(counter, now))
+            && (refuses || entry.needs_conversion(counter, now, 0))
         {
             let strikes = u64::from(refuses);
             entry.edit(counter, now, |state| {

@@ -5,15 +5,20 @@
 //! against the client, by less than a grain of the new quota, so two versions of your service may count a client in
 //! turn.
 //!
+//! The used units of a converted log or sliding window come back one after the other, at the new rate. The used units
+//! of a converted fixed window come back at its end. A window or log counts whole units, so a refusal leaves the state
+//! of another algorithm or period alone if the units come back sooner there. Two versions in turn therefore admit at
+//! least the rate of the slower version, and at most what both versions admit.
+//!
 //! Two versions of a bucket admit at most `larger + refill + n * (larger - smaller)` units together. `larger` and
 //! `smaller` are their capacities. `n` counts how often the larger version finds a new client because the bucket
-//! was full, and not stored, under the smaller version.
+//! was full, and not stored, under the smaller version. The same number of units is added for other algorithms.
 //!
 //! A stored bucket does not say whether it is a queue. If a queue becomes longer, the next turn moves back by the
 //! added places.
 
 use super::{Bucket, State};
-use crate::quota::{Algorithm, MOST_USED, Quota};
+use crate::quota::{MOST_USED, Quota};
 
 impl State {
     pub(crate) fn convert(&self, old: &Quota, new: &Quota, now: u64) -> Self {
@@ -26,10 +31,8 @@ impl State {
         if new.algorithm().is_bucket() {
             return Self::Bucket(Bucket::new(new, used, now));
         }
-        // A hold of the request that converts the state must have an instant of its own.
-        let is_hold = new.algorithm() == Algorithm::Concurrent;
         let mut fresh = Self::fresh(new, now);
-        fresh.take(new, now.saturating_sub(u64::from(is_hold)), used);
+        fresh.take_evenly(new, now, used);
         fresh
     }
 }

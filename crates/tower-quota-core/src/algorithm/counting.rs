@@ -15,6 +15,11 @@ pub(crate) trait Counting {
     /// Takes a cost, into debt if necessary. Returns the recorded units.
     fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64;
 
+    /// Takes units of another quota, which come back no earlier than at the rate of this quota.
+    fn take_evenly(&mut self, quota: &Quota, now: u64, units: u64) {
+        self.take(quota, now, units);
+    }
+
     /// Gives back a charge of the instant `taken_at`, if the units still count.
     ///
     /// `is_prepared` says whether the charge was [`refundable`](crate::Charge::refundable).

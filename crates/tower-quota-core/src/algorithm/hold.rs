@@ -64,6 +64,11 @@ impl Counting for Holds {
         units
     }
 
+    fn take_evenly(&mut self, quota: &Quota, now: u64, units: u64) {
+        // A hold of the request that converts the state must have an instant of its own.
+        self.take(quota, now.saturating_sub(1), units);
+    }
+
     fn refund(&mut self, quota: &Quota, now: u64, cost: u64, taken_at: u64, _: bool) {
         if let Some(hold) = self.0.get_mut(&taken_at) {
             hold.units = hold.units.saturating_sub(cost);

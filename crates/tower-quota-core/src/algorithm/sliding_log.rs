@@ -13,6 +13,8 @@ const FEWEST: usize = 4;
 /// The number of stamps that an abridged log keeps unchanged.
 pub const KEPT_STAMPS: usize = 32;
 const STORED_BYTES: usize = 14;
+/// A converted log merges the units of an eighth of the elapsed time, so a unit is late by at most that much.
+const UNITS_PER_STAMP: u64 = 8;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlidingLog {
@@ -115,6 +117,18 @@ impl Counting for SlidingLog {
             }
         }
         taken
+    }
+
+    fn take_evenly(&mut self, quota: &Quota, now: u64, units: u64) {
+        let mut placed = 0;
+        while placed < units {
+            // A stamp for each unit would make the log of a large quota long.
+            let together = (placed / UNITS_PER_STAMP).clamp(1, units - placed);
+            placed += together;
+            let expires_at = now + quota.refill_micros(placed);
+            let stamp = expires_at.saturating_sub(quota.period_micros());
+            self.take(quota, stamp, together);
+        }
     }
 
     fn refund(&mut self, _: &Quota, _: u64, cost: u64, taken_at: u64, _: bool) {

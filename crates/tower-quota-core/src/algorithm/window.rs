@@ -56,11 +56,13 @@ impl Window {
         if self.before == 0 {
             return 0;
         }
+        (self.before * self.overlap(quota, now)).div_ceil(steps(quota))
+    }
+
+    fn overlap(&self, quota: &Quota, now: u64) -> u64 {
         let until_period = self.start + quota.period_micros() - now;
-        let steps = steps(quota);
         // An incomplete last step counts in the overlap but not in the steps. The weight is therefore never too low.
-        let overlap = until_period.div_ceil(quota.grain()).min(steps);
-        (self.before * overlap).div_ceil(steps)
+        until_period.div_ceil(quota.grain()).min(steps(quota))
     }
 }
 
@@ -106,6 +108,20 @@ impl Counting for Window {
         let taken = cost.min(most_counted(quota) - self.count);
         self.count += taken;
         taken
+    }
+
+    fn take_evenly(&mut self, quota: &Quota, now: u64, units: u64) {
+        let capacity = quota.capacity();
+        if is_sliding(quota) && units <= capacity {
+            // A full window before fades at the rate of the quota. A debt counts from now on.
+            let most = units * steps(quota) / self.overlap(quota, now);
+            self.before = most.min(capacity);
+        }
+        self.take(quota, now, units - self.weight(quota, now));
+        if quota.window_offset().is_none() {
+            let end = now + quota.refill_micros(units);
+            self.start = end.saturating_sub(quota.period_micros());
+        }
     }
 
     fn refund(&mut self, quota: &Quota, _: u64, cost: u64, taken_at: u64, _: bool) {

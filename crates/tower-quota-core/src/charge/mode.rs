@@ -21,6 +21,15 @@ pub enum ChargeMode {
 }
 
 impl ChargeMode {
+    /// Returns the units that must fit, for a charge of these units.
+    pub(crate) const fn needed(self, units: u64) -> u64 {
+        match self {
+            Self::Reported => 1,
+            Self::ReportedUntilDebt => 0,
+            Self::Checked | Self::Forced => units,
+        }
+    }
+
     pub(crate) const fn is_report(self) -> bool {
         matches!(self, Self::Reported | Self::ReportedUntilDebt)
     }

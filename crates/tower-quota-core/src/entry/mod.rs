@@ -182,14 +182,19 @@ impl Entry {
     }
 
     pub(crate) fn judge(&self, charge: &Charge<'_>, units: u64, now: u64) -> Outcome {
-        let units = match charge.mode() {
+        match charge.mode() {
             ChargeMode::Forced => return Outcome::Allow,
             ChargeMode::Checked if units == 0 => return Outcome::Allow,
-            ChargeMode::Checked => units,
-            mode => u64::from(mode == ChargeMode::Reported),
-        };
-        let state = self.state_for(charge.counter(), now);
+            _ => {}
+        }
+        let (counter, units) = (charge.counter(), charge.mode().needed(units));
+        let state = self.state_for(counter, now);
         let mut outcome = state.judge(charge.quota(), now, units, charge.max_wait_micros());
+        if let (Outcome::Refuse(_), Some(retry)) =
+            (outcome, self.until_old_fits(counter, now, units))
+        {
+            outcome = outcome.min(Outcome::refuse_for(retry));
+        }
         if charge.mode().is_report() && !outcome.is_refusal() {
             // A report never delays a request.
             outcome = Outcome::Allow;
@@ -235,11 +240,32 @@ impl Entry {
         slot.is_some_and(|slot| !slot.quota.counts_like(counter.quota))
     }
 
-    /// Returns whether to convert a counter. If the new quota would be full, the counter stays, so
-    /// that the old quota still finds the client.
-    pub(crate) fn needs_conversion(&self, counter: Counter<'_>, now: u64) -> bool {
-        self.has_other_quota(counter, now)
-            && self.state_for(counter, now).full_at(counter.quota) > now
+    /// Returns whether a request that takes nothing converts a counter.
+    ///
+    /// A counter stays if the new quota would be full, so that the old quota still finds the client, or if the units
+    /// fit sooner by the old quota.
+    pub(crate) fn needs_conversion(&self, counter: Counter<'_>, now: u64, units: u64) -> bool {
+        if !self.has_other_quota(counter, now) {
+            return false;
+        }
+        let state = self.state_for(counter, now);
+        let stays = self.until_old_fits(counter, now, units);
+        let stays = stays.is_some_and(|old| old <= state.until_fits(counter.quota, now, units));
+        !stays && state.full_at(counter.quota) > now
+    }
+
+    /// Returns the microseconds until units fit by the old quota of a counter, if the counter may stay until then.
+    ///
+    /// A window or log cannot keep the part of a unit that a conversion finds. Versions in turn would lose this part
+    /// again and again, and lock the client out.
+    fn until_old_fits(&self, counter: Counter<'_>, now: u64, units: u64) -> Option<u64> {
+        let (slot, new) = (self.slot(counter, now)?, counter.quota);
+        let old = &slot.quota;
+        let loses = !new.algorithm().is_bucket() && !old.has_windows_of(new);
+        let is_hold = |quota: &Quota| quota.algorithm() == Algorithm::Concurrent;
+        let may_stay = loses && !is_hold(old) && !is_hold(new);
+        (may_stay && units <= old.capacity().min(new.capacity()))
+            .then(|| slot.state.until_fits(old, now, units))
     }
 
     /// Returns whether the same quota or windows still count a charge. A turn in a queue must be the last.

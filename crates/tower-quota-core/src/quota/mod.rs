@@ -308,6 +308,15 @@ impl Quota {
         self.period
     }
 
+    /// Returns the time in which a window or log gives back units at its rate, at most its period.
+    pub(crate) fn refill_micros(&self, units: u64) -> u64 {
+        let micros = u128::from(self.period) * u128::from(units);
+        let micros = micros.div_ceil(u128::from(self.capacity));
+        micros
+            .try_into()
+            .map_or(self.period, |micros: u64| micros.min(self.period))
+    }
+
     pub(crate) const fn reduced(&self) -> Self {
         let mut reduced = *self;
         if self.refill > 0 {

@@ -195,10 +195,11 @@ fn debt_under_other_quota_stays() {
                     .decide(Operation::Charge, &[charge(&old).cost(6)], now)
                     .is_allowed()
             );
-            // Under twice the quota, the debt is 2 units. A refund of 2 of the 6 units leaves 0,
-            // and a refund of 3 leaves 1.
-            entry.decide(Operation::Check, &[charge(&new)], now);
-            for left in [0, 0, 1] {
+            // The debt is 2 units, and 3 with the unit that converts the state. Refunds of 3 of the
+            // 7 units leave 0, and another refund leaves 1.
+            let owed = entry.decide(Operation::Charge, &[charge(&new)], now);
+            assert_eq!(owed.statuses()[0].debt(), 3, "{old:?} to {new:?}");
+            for left in [0, 0, 0, 1] {
                 let back = entry.decide(Operation::Refund { taken_at: now }, &[charge(&new)], now);
                 assert_eq!(back.statuses()[0].remaining(), left, "{old:?} to {new:?}");
             }

@@ -16,6 +16,7 @@ mod holds;
 mod oracle;
 mod promises;
 mod refunds;
+mod rollouts;
 mod shares;
 mod stillness;
 mod streams;

@@ -24,8 +24,28 @@ local function full_instant(_, state)
   return state.full_at
 end
 
+-- Takes units of another quota, which come back no earlier than at the rate of this quota.
+local function take_evenly(self, state, now, units)
+  self:take(state, now, units)
+end
+
+-- Returns the time in which a window or log gives back units at its rate, at most its period.
+local function refill_micros(self, units)
+  if units >= self.capacity then
+    return self.pace
+  end
+  local micros, rest = multiply_divide(units, self.pace, self.capacity)
+  return micros + min(rest, 1)
+end
+
 local function new_algorithm(kind)
-  local algorithm = { balance = balance, full_at = full_instant, penalise = penalise }
+  local algorithm = {
+    balance = balance,
+    full_at = full_instant,
+    penalise = penalise,
+    take_evenly = take_evenly,
+    refill_micros = refill_micros,
+  }
   algorithm.__index = algorithm
   ALGORITHMS[kind] = algorithm
   return algorithm

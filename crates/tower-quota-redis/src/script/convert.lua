@@ -5,8 +5,7 @@ local function convert(state, old, new, now)
   if new.kind == TOKEN_BUCKET then
     return new:set(fresh, used, now)
   end
-  -- The request may add a hold at `now`, and every hold needs a different instant.
-  new:take(fresh, new.kind == CONCURRENT and max(now - 1, 0) or now, used)
+  new:take_evenly(fresh, now, used)
   return fresh
 end
 

@@ -60,7 +60,7 @@ local function apply(template, charge, now)
     return edit(charge, now, 'take', units, has(charge.flags, REFUNDABLE), most)
   elseif units > 0 and has(charge.flags, COUNTS_REFUSALS) then
     edit(charge, now, 'penalise', units, 0)
-  elseif (units > 0 or charge.is_report) and needs_conversion(charge, now) then
+  elseif (units > 0 or charge.is_report) and needs_conversion(charge, now, needed(charge)) then
     -- The promised retry time assumes the new rate.
     edit(charge, now)
   end
@@ -74,7 +74,7 @@ local function strike(operation, charge, now)
     return
   elseif charge.verdict ~= ADMIT then
     edit(strikes, now, 'penalise', 1, strikes.cost)
-  elseif needs_conversion(strikes, now) then
+  elseif needs_conversion(strikes, now, 0) then
     edit(strikes, now)
   end
 end

@@ -88,15 +88,40 @@ local function blocked_for(charge, now)
   return strikes and strikes:until_fits(state_for(strikes, now), now, 0) or 0
 end
 
+-- Returns the microseconds until units fit by the old quota of a counter, if the counter may stay until then. A window or
+-- log cannot keep the part of a unit that a conversion finds. Versions in turn would lose this part again and again, and
+-- lock the client out.
+local function until_old_fits(counter, now, units)
+  local slot = slot_for(counter, now)
+  local old = slot and slot.quota
+  if
+    not slot
+    or counter.kind == TOKEN_BUCKET
+    or counter.kind == CONCURRENT
+    or old.kind == CONCURRENT
+    or shares_state(old, counter)
+    or units > min(old.capacity, counter.capacity)
+  then
+    return math.huge
+  end
+  slot.state = old:advance(slot.state, now)
+  return old:until_fits(slot.state, now, units)
+end
+
+-- Returns the units that must fit for a charge.
+local function needed(charge)
+  if charge.is_report then
+    return has(charge.flags, REPORTED) and 1 or 0
+  end
+  return charge.units
+end
+
 -- Returns the verdict on the units of a charge, and the wait in microseconds.
 local function judge(charge, now)
-  local flags, units = charge.flags, charge.units
+  local flags, units = charge.flags, needed(charge)
   if has(flags, FORCED) or units == 0 and not charge.is_report then
     return ADMIT, 0
-  elseif charge.is_report then
-    units = has(flags, REPORTED) and 1 or 0
-  end
-  if units > charge.capacity then
+  elseif units > charge.capacity then
     return NEVER, 0
   end
   local state = state_for(charge, now)
@@ -108,6 +133,8 @@ local function judge(charge, now)
     retry = max(retry, wait - charge.max_wait)
   elseif charge.kind == TOKEN_BUCKET then
     retry = max(retry - charge.max_wait, 0)
+  else
+    retry = min(retry, until_old_fits(charge, now, units))
   end
   local blocked = blocked_for(charge, now)
   if retry + blocked > 0 then
@@ -135,9 +162,15 @@ local function has_other_quota(counter, now)
   return not shares_state(quota, counter) or quota.capacity ~= counter.capacity or quota.pace ~= counter.pace
 end
 
--- Returns whether a refused request has to convert a counter. A counter that would be full by the new quota stays.
-local function needs_conversion(counter, now)
-  return has_other_quota(counter, now) and counter:full_at(state_for(counter, now)) > now
+-- Returns whether a request that takes nothing converts a counter. A counter stays if the new quota would be full, or if
+-- the units fit sooner by the old quota.
+local function needs_conversion(counter, now, units)
+  if not has_other_quota(counter, now) then
+    return false
+  end
+  local state, old = state_for(counter, now), until_old_fits(counter, now, units)
+  local stays = old < math.huge and old <= counter:until_fits(state, now, units)
+  return not stays and counter:full_at(state) > now
 end
 
 -- Returns whether the same quota or windows still count a charge. In a queue, the charge must be the last.

@@ -69,6 +69,11 @@ function holds:take(state, now, cost)
   return units - held
 end
 
+-- The request may add a hold at `now`, and every hold needs a different instant.
+function holds:take_evenly(state, now, units)
+  self:take(state, max(now - 1, 0), units)
+end
+
 -- A refused request has no hold, and could release no hold later.
 function holds:penalise() end
 

@@ -31,6 +31,8 @@ end
 local sliding_log = new_algorithm(SLIDING_LOG)
 
 local ENTRY, WIDTH = '<I7I7', 14
+-- A converted log merges the units of an eighth of the elapsed time, so a unit is late by at most that much.
+local UNITS_PER_STAMP = 8
 
 function sliding_log:fresh()
   return { base = 0, entries = '' }
@@ -112,6 +114,16 @@ function sliding_log:take(state, now, cost)
     state.entries = state.entries .. pack(ENTRY, now, total + taken)
   end
   return taken
+end
+
+function sliding_log:take_evenly(state, now, units)
+  local placed = 0
+  while placed < units do
+    -- A stamp for each unit would make the log of a large quota long.
+    local together = min(max(div(placed, UNITS_PER_STAMP), 1), units - placed)
+    placed = placed + together
+    self:take(state, saturating_sub(now + self:refill_micros(placed), self.pace), together)
+  end
 end
 
 -- Removes units of a stamp.

@@ -35,13 +35,15 @@ function window:steps()
   return self.kind == SLIDING_WINDOW and div(self.pace, self.grain) or 1
 end
 
+function window:overlap(state, now)
+  return min(div_ceil(state.start + self.pace - now, self.grain), self:steps())
+end
+
 function window:used(state, now)
   if state.before == 0 then
     return state.count
   end
-  local steps = self:steps()
-  local overlap = min(div_ceil(state.start + self.pace - now, self.grain), steps)
-  return state.count + div_ceil(state.before * overlap, steps)
+  return state.count + div_ceil(state.before * self:overlap(state, now), self:steps())
 end
 
 -- Returns the time into a window after which the earlier count weighs at most `room` units.
@@ -81,6 +83,17 @@ function window:take(state, now, cost)
   local taken = min(cost, div(MOST_COUNTED, self:steps()) - state.count)
   state.count = state.count + taken
   return taken
+end
+
+function window:take_evenly(state, now, units)
+  if self.kind == SLIDING_WINDOW and units <= self.capacity then
+    -- A full window before fades at the rate of the quota. A debt counts from now on.
+    state.before = min(div(units * self:steps(), self:overlap(state, now)), self.capacity)
+  end
+  self:take(state, now, units - self:used(state, now))
+  if self.kind >= FROM_FIRST_REQUEST then
+    state.start = saturating_sub(now + self:refill_micros(units), self.pace)
+  end
 end
 
 function window:refund(state, _, cost, taken_at)
