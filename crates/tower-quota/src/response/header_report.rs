@@ -3,7 +3,7 @@ use tower_quota_core::Decision;
 
 use super::limit_report::LimitReport;
 use super::report::Report;
-use super::text::ceil_secs;
+use super::text::{ceil_secs, text_value};
 use crate::policy::Plan;
 
 /// The report of a decision for header styles.
@@ -82,7 +82,13 @@ impl<'a> HeaderReport<'a> {
 
     pub(super) fn full_policy(&self) -> Option<HeaderValue> {
         let full = self.plan.full_policy.as_ref()?;
-        let has_all = self.report.overrides.is_empty() && self.limits().count() == full.limits;
-        has_all.then(|| full.text.clone())
+        let has_all =
+            self.report.overrides.is_empty() && self.decision()?.statuses().len() == full.limits;
+        // Copy the text, because a shared text is a reference count that all cores would write.
+        if has_all {
+            text_value(&full.text)
+        } else {
+            None
+        }
     }
 }

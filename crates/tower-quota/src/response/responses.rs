@@ -16,7 +16,7 @@ use super::refusal_body::RefusalBody;
 use super::refused::{DEFAULT_DOMAIN, Refused};
 use super::report::Report;
 use super::style::HeaderStyle;
-use super::text::{FieldText, members, push_separator, push_string, text_value};
+use super::text::{field_text, members, push_separator, push_string, text_value};
 use super::write_headers::WriteHeaders;
 use crate::head::RequestHead;
 use crate::policy::Plan;
@@ -162,17 +162,17 @@ impl ResponseSettings {
 
 /// Adds `X-RateLimit-Shadow: "new", "newer"`.
 fn write_shadows(plan: &Plan, decision: &Decision, headers: &mut HeaderMap) {
-    let mut list = FieldText::new();
+    let mut list = field_text();
     for status in decision.would_refuse() {
         if is_hidden(plan, status.name) {
             continue;
         }
-        let mut name = FieldText::new();
+        let mut name = field_text();
         push_string(&mut name, status.name.as_str());
         // An inner layer may have written the name.
-        if !members(headers, &X_SHADOW).any(|inner| inner.as_bytes() == &name[..]) {
+        if !members(headers, &X_SHADOW).any(|inner| inner == name) {
             push_separator(&mut list);
-            list.extend_from_slice(&name);
+            list.push_str(&name);
         }
     }
     if let Some(value) = text_value(&list) {

@@ -3,14 +3,17 @@
 use core::time::Duration;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use smallvec::SmallVec;
 use tower_quota_core::{Quota, Timestamp};
 
 // RFC 9651, section 3.3.1.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
 
-/// The text of a field. Most texts fit without an allocation.
-pub(super) type FieldText = SmallVec<[u8; 128]>;
+const TYPICAL_LENGTH: usize = 128;
+
+/// Returns an empty text with room for the value of a typical field.
+pub(super) fn field_text() -> String {
+    String::with_capacity(TYPICAL_LENGTH)
+}
 
 /// Returns whole seconds, rounded up so that a reported wait is never too short.
 pub(crate) const fn ceil_secs(span: Duration) -> u64 {
@@ -28,42 +31,49 @@ pub(super) fn epoch_second(at: Timestamp, span: Duration) -> u64 {
     ceil_secs(Duration::from_micros(at.unmarked().as_micros()).saturating_add(span))
 }
 
-pub(super) fn push_string(out: &mut FieldText, text: &str) {
-    out.push(b'"');
-    for byte in text.bytes() {
-        if matches!(byte, b'"' | b'\\') {
-            out.push(b'\\');
-        }
-        out.push(byte);
+pub(super) fn push_string(out: &mut String, text: &str) {
+    out.push('"');
+    push_escaped(out, text);
+    out.push('"');
+}
+
+/// Appends a text with a backslash before each quote and backslash.
+fn push_escaped(out: &mut String, text: &str) {
+    let mut rest = text;
+    while let Some(position) = rest.find(['"', '\\']) {
+        let (before, special) = rest.split_at(position);
+        out.push_str(before);
+        out.push('\\');
+        out.push_str(&special[..1]);
+        rest = &special[1..];
     }
-    out.push(b'"');
+    out.push_str(rest);
 }
 
 /// Appends a structured Integer. Larger numbers become the largest Integer.
-pub(super) fn push_integer(out: &mut FieldText, number: u64) {
-    out.extend_from_slice(
-        itoa::Buffer::new()
-            .format(number.min(MAX_INTEGER))
-            .as_bytes(),
-    );
+pub(super) fn push_integer(out: &mut String, number: u64) {
+    out.push_str(itoa::Buffer::new().format(number.min(MAX_INTEGER)));
 }
 
-pub(super) fn push_separator(out: &mut FieldText) {
+pub(super) fn push_separator(out: &mut String) {
     if !out.is_empty() {
-        out.extend_from_slice(b", ");
+        out.push_str(", ");
     }
 }
 
+/// Makes a value that shares no bytes. `HeaderValue::from(u64)` allocates twice and counts references.
 pub(super) fn number_value(number: u64) -> HeaderValue {
-    number.min(MAX_INTEGER).into()
+    let mut digits = itoa::Buffer::new();
+    text_value(digits.format(number.min(MAX_INTEGER)))
+        .unwrap_or(const { HeaderValue::from_static("0") })
 }
 
-pub(super) fn text_value(text: &[u8]) -> Option<HeaderValue> {
-    // Numbers, base64 and names of limits always convert.
+pub(super) fn text_value(text: &str) -> Option<HeaderValue> {
+    // Numbers and names of limits always convert.
     if text.is_empty() {
         None
     } else {
-        HeaderValue::from_bytes(text).ok()
+        HeaderValue::from_str(text).ok()
     }
 }
 
@@ -106,7 +116,7 @@ mod tests {
 
     use tower_quota_core::Timestamp;
 
-    use super::{FieldText, ceil_secs, epoch_second, push_integer, push_string, split_unquoted};
+    use super::{ceil_secs, epoch_second, push_integer, push_string, split_unquoted};
 
     #[test]
     fn seconds_are_rounded_up() {
@@ -132,13 +142,10 @@ mod tests {
 
     #[test]
     fn strings_and_integers_are_serialized() {
-        let mut out = FieldText::new();
+        let mut out = String::new();
         push_string(&mut out, r#"a "b" \c"#);
         push_integer(&mut out, u64::MAX);
-        assert_eq!(
-            core::str::from_utf8(&out),
-            Ok(r#""a \"b\" \\c"999999999999999"#)
-        );
+        assert_eq!(out, r#""a \"b\" \\c"999999999999999"#);
     }
 
     #[test]

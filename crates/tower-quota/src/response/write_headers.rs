@@ -11,10 +11,12 @@ use super::header_report::HeaderReport;
 /// /// Writes `X-Quota: 19/20` for the tightest limit.
 /// struct Fraction;
 ///
-/// static FIELDS: [HeaderName; 1] = [HeaderName::from_static("x-quota")];
+/// // A constant name goes into the map without a clone.
+/// const QUOTA: HeaderName = HeaderName::from_static("x-quota");
 ///
 /// impl WriteHeaders for Fraction {
 ///     fn fields(&self) -> &'static [HeaderName] {
+///         static FIELDS: [HeaderName; 1] = [QUOTA];
 ///         &FIELDS
 ///     }
 ///
@@ -22,7 +24,7 @@ use super::header_report::HeaderReport;
 ///         let Some(limit) = report.tightest() else { return };
 ///         let fraction = format!("{}/{}", limit.remaining(), limit.capacity());
 ///         if let Ok(value) = HeaderValue::try_from(fraction) {
-///             headers.insert(&FIELDS[0], value);
+///             headers.insert(QUOTA, value);
 ///         }
 ///     }
 /// }

@@ -7,16 +7,15 @@ use crate::response::header_report::HeaderReport;
 use crate::response::limit_report::LimitReport;
 use crate::response::policy_text::push_policy;
 use crate::response::text::{
-    FieldText, ceil_secs, members, push_integer, push_separator, push_string, text_value,
+    ceil_secs, field_text, members, push_integer, push_separator, push_string, text_value,
 };
 use crate::response::write_headers::WriteHeaders;
 
-pub(super) static FIELDS: [HeaderName; 2] = [
-    HeaderName::from_static("ratelimit"),
-    HeaderName::from_static("ratelimit-policy"),
-];
-pub(super) static RATE_LIMIT: &HeaderName = &FIELDS[0];
-pub(super) static RATE_LIMIT_POLICY: &HeaderName = &FIELDS[1];
+// Names are constants, because a map takes a constant by value and has to clone a static.
+pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+pub(super) static FIELDS: [HeaderName; 2] = [RATE_LIMIT, RATE_LIMIT_POLICY];
 
 pub(super) struct Draft11;
 
@@ -30,7 +29,7 @@ impl WriteHeaders for Draft11 {
         if report.is_local() {
             return;
         }
-        let mut list = FieldText::new();
+        let mut list = field_text();
         for limit in report.binding_limits() {
             push_separator(&mut list);
             push_status(&mut list, &limit);
@@ -53,7 +52,7 @@ fn policy(report: &HeaderReport<'_>) -> Option<HeaderValue> {
     if let Some(full) = report.full_policy() {
         return Some(full);
     }
-    let mut list = FieldText::new();
+    let mut list = field_text();
     for limit in report.limits() {
         push_separator(&mut list);
         push_policy_of(&mut list, &limit);
@@ -62,28 +61,28 @@ fn policy(report: &HeaderReport<'_>) -> Option<HeaderValue> {
 }
 
 /// Appends `"burst";r=19;t=2`.
-fn push_status(out: &mut FieldText, limit: &LimitReport<'_>) {
+fn push_status(out: &mut String, limit: &LimitReport<'_>) {
     push_string(out, limit.name().as_str());
-    out.extend_from_slice(b";r=");
+    out.push_str(";r=");
     push_integer(out, limit.remaining());
     if let Some(window) = limit.effective_window() {
-        out.extend_from_slice(b";t=");
+        out.push_str(";t=");
         push_integer(out, ceil_secs(window));
     }
 }
 
-fn push_policy_of(out: &mut FieldText, limit: &LimitReport<'_>) {
+fn push_policy_of(out: &mut String, limit: &LimitReport<'_>) {
     push_policy(out, limit.limit, limit.quota());
 }
 
-type Push = fn(&mut FieldText, &LimitReport<'_>);
+type Push = fn(&mut String, &LimitReport<'_>);
 
 /// Extends the lists of an inner limiter, except lists of another draft.
 ///
 /// If two limits share a name, the limit with fewer remaining units stays.
 fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
     let is_stricter = |limit: &LimitReport<'_>| {
-        let inner = members(headers, RATE_LIMIT).find(|member| is_named(member, limit.name()));
+        let inner = members(headers, &RATE_LIMIT).find(|member| is_named(member, limit.name()));
         inner.is_none_or(|inner| left(inner).is_some_and(|left| left > limit.remaining()))
     };
     let limits: Vec<LimitReport<'_>> = report.binding_limits().filter(is_stricter).collect();
@@ -94,14 +93,14 @@ fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
     for (field, push) in fields {
         let is_other_draft = |line: &HeaderValue| !line.as_bytes().starts_with(b"\"");
         // A mixed list would be invalid in both drafts.
-        if headers.get(field).is_some_and(is_other_draft) {
+        if headers.get(&field).is_some_and(is_other_draft) {
             continue;
         }
-        let mut list = FieldText::new();
-        for member in members(headers, field) {
+        let mut list = field_text();
+        for member in members(headers, &field) {
             if !limits.iter().any(|limit| is_named(member, limit.name())) {
                 push_separator(&mut list);
-                list.extend_from_slice(member.as_bytes());
+                list.push_str(member);
             }
         }
         for limit in &limits {
@@ -115,12 +114,11 @@ fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
 }
 
 fn is_named(member: &str, name: Name) -> bool {
-    let mut quoted = FieldText::new();
+    let mut quoted = field_text();
     push_string(&mut quoted, name.as_str());
     member
-        .as_bytes()
-        .strip_prefix(&quoted[..])
-        .is_some_and(|rest| matches!(rest.first(), None | Some(b';' | b' ')))
+        .strip_prefix(quoted.as_str())
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([';', ' ']))
 }
 
 fn left(member: &str) -> Option<u64> {

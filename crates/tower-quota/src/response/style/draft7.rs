@@ -5,7 +5,7 @@ use super::draft11::{FIELDS, RATE_LIMIT, RATE_LIMIT_POLICY};
 use crate::response::header_report::HeaderReport;
 use crate::response::limit_report::LimitReport;
 use crate::response::text::{
-    FieldText, ceil_secs, members, push_integer, push_separator, text_value, window_secs,
+    ceil_secs, field_text, members, push_integer, push_separator, text_value, window_secs,
 };
 use crate::response::write_headers::WriteHeaders;
 
@@ -26,14 +26,14 @@ impl WriteHeaders for Draft7 {
         if inner.is_some_and(|inner| inner.is_none_or(|inner| inner <= limit.remaining())) {
             return;
         }
-        let mut dictionary = FieldText::new();
+        let mut dictionary = field_text();
         for (name, number) in [
             ("limit=", limit.capacity()),
             ("remaining=", limit.remaining()),
             ("reset=", reset_secs(limit)),
         ] {
             push_separator(&mut dictionary);
-            dictionary.extend_from_slice(name.as_bytes());
+            dictionary.push_str(name);
             push_integer(&mut dictionary, number);
         }
         if let Some(value) = text_value(&dictionary) {
@@ -72,15 +72,15 @@ pub(super) fn add_policies(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
             None => quotas.push((capacity, window)),
         }
     }
-    let mut list = FieldText::new();
+    let mut list = field_text();
     for (capacity, window) in quotas {
-        let mut member = FieldText::new();
+        let mut member = field_text();
         push_integer(&mut member, capacity);
-        member.extend_from_slice(b";w=");
+        member.push_str(";w=");
         push_integer(&mut member, window);
-        if !members(headers, RATE_LIMIT_POLICY).any(|inner| inner.as_bytes() == &member[..]) {
+        if !members(headers, &RATE_LIMIT_POLICY).any(|inner| inner == member) {
             push_separator(&mut list);
-            list.extend_from_slice(&member);
+            list.push_str(&member);
         }
     }
     if let Some(value) = text_value(&list) {

@@ -1,4 +1,4 @@
-use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
 
 use crate::response::header_report::HeaderReport;
 use crate::response::text::{ceil_secs, leading_number, number_value};
@@ -16,14 +16,11 @@ pub enum Reset {
 
 pub(super) struct XRateLimit(pub(super) Reset);
 
-static FIELDS: [HeaderName; 3] = [
-    HeaderName::from_static("x-ratelimit-limit"),
-    HeaderName::from_static("x-ratelimit-remaining"),
-    HeaderName::from_static("x-ratelimit-reset"),
-];
-static LIMIT: &HeaderName = &FIELDS[0];
-static REMAINING: &HeaderName = &FIELDS[1];
-static RESET: &HeaderName = &FIELDS[2];
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+static FIELDS: [HeaderName; 3] = [LIMIT, REMAINING, RESET];
 
 impl WriteHeaders for XRateLimit {
     fn fields(&self) -> &'static [HeaderName] {
@@ -40,21 +37,25 @@ impl WriteHeaders for XRateLimit {
             }
             return;
         };
-        if inner_remaining(headers).is_some_and(|inner| inner <= limit.remaining()) {
+        let remaining = limit.remaining();
+        if let Entry::Vacant(vacant) = headers.entry(LIMIT) {
+            vacant.insert(number_value(limit.capacity()));
+        } else if inner_remaining(headers).is_some_and(|inner| inner <= remaining) {
             return;
+        } else {
+            headers.insert(LIMIT, number_value(limit.capacity()));
         }
         let reset = match self.0 {
             Reset::Delta => ceil_secs(limit.reset_after()),
             Reset::Epoch => limit.reset_at_secs(),
         };
-        headers.insert(LIMIT, number_value(limit.capacity()));
-        headers.insert(REMAINING, number_value(limit.remaining()));
+        headers.insert(REMAINING, number_value(remaining));
         headers.insert(RESET, number_value(reset));
     }
 }
 
 fn inner_remaining(headers: &HeaderMap) -> Option<u64> {
-    leading_number(headers, LIMIT)?;
-    leading_number(headers, RESET)?;
-    leading_number(headers, REMAINING)
+    leading_number(headers, &LIMIT)?;
+    leading_number(headers, &RESET)?;
+    leading_number(headers, &REMAINING)
 }
