@@ -266,7 +266,7 @@ impl<S: Store> RateLimitLayer<S> {
         R: IntoRefusal,
     {
         self.responding(|settings| {
-            settings.on_refused = Arc::new(move |refused| respond(refused).into_refusal())
+            settings.on_refused = Some(Arc::new(move |refused| respond(refused).into_refusal()))
         })
     }
 

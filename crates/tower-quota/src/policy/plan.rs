@@ -15,7 +15,7 @@ use super::{Overrides, Policy};
 use crate::degraded::OnStoreFailure;
 use crate::key::KeyExtractor;
 use crate::limit::{ById, Limit, Over};
-use crate::response::FullPolicy;
+use crate::response::PreparedTexts;
 use crate::settle::{RecordedCharge, release};
 
 pub(crate) struct Plan {
@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     listed: usize,
     pub(super) choices: Vec<PlannedChoice>,
     by_id: ById,
-    pub(crate) full_policy: Option<FullPolicy>,
+    pub(crate) texts: PreparedTexts,
     pub(super) keys: Vec<PlannedKey>,
     pub(crate) lists: Lists,
     pub(crate) look_ups: Vec<LookUp>,
@@ -85,7 +85,7 @@ impl Plan {
         let flags = limits.iter().any(Limit::flags);
         let delays = limits.iter().any(Limit::delays);
         let by_id = ById::new(limits.iter().map(|limit| limit.name));
-        let full_policy = FullPolicy::new(limits.iter());
+        let texts = PreparedTexts::new(&limits);
         let mut keys: Vec<PlannedKey> = Vec::new();
         let mut positions: HashMap<Name, usize> = HashMap::new();
         let planned = limits.into_iter().map(|limit| {
@@ -118,7 +118,7 @@ impl Plan {
             listed,
             choices,
             by_id,
-            full_policy,
+            texts,
             keys,
             lists,
             look_ups,

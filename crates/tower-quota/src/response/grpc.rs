@@ -64,7 +64,12 @@ impl GrpcStatus {
     /// Returns the default status of a refusal.
     #[must_use]
     pub fn of(refused: &Refused<'_>) -> Self {
-        Self::new(refused.reason().answer().grpc_code, refused.detail()).completed(refused)
+        Self::without_details(refused).completed(refused)
+    }
+
+    /// Returns the default status before [`respond`] completes it.
+    pub(super) fn without_details(refused: &Refused<'_>) -> Self {
+        Self::new(refused.reason().answer().grpc_code, refused.detail())
     }
 
     fn completed(mut self, refused: &Refused<'_>) -> Self {

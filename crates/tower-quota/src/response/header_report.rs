@@ -81,14 +81,12 @@ impl<'a> HeaderReport<'a> {
     }
 
     pub(super) fn full_policy(&self) -> Option<HeaderValue> {
-        let full = self.plan.full_policy.as_ref()?;
-        let has_all =
-            self.report.overrides.is_empty() && self.decision()?.statuses().len() == full.limits;
-        // Copy the text, because a shared text is a reference count that all cores would write.
-        if has_all {
-            text_value(&full.text)
-        } else {
-            None
+        let texts = &self.plan.texts;
+        let limits = self.decision()?.statuses().len();
+        if limits != texts.problems.len() || !self.report.overrides.is_empty() {
+            return None;
         }
+        // Copy the text. All cores would write the reference count of a shared text.
+        text_value(&texts.policy)
     }
 }

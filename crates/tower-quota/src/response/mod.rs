@@ -3,20 +3,21 @@
 //! Header styles read a [`HeaderReport`]. Implement [`WriteHeaders`] for your own style. A closure answers a
 //! [`Refused`] request, [`problem_details`] by default, or a [`GrpcStatus`] in [gRPC](crate::Protocol).
 //!
-//! `responses` writes a `report` with a `style` or a refusal (`problem`, `grpc`).
+//! `responses` writes a `report` with a `style` or a refusal (`problem`, `grpc`). A plan has `prepared` texts.
 //! `text` formats values.
 
 mod grpc;
 mod header_report;
 mod into_refusal;
 mod limit_report;
-mod policy_text;
+mod prepared;
 mod problem;
 mod reason;
 mod refusal_body;
 mod refused;
 mod report;
 mod responses;
+mod sentence;
 mod style;
 mod text;
 mod write_headers;
@@ -25,7 +26,7 @@ pub use self::grpc::GrpcStatus;
 pub use self::header_report::HeaderReport;
 pub use self::into_refusal::IntoRefusal;
 pub use self::limit_report::LimitReport;
-pub(crate) use self::policy_text::FullPolicy;
+pub(crate) use self::prepared::PreparedTexts;
 pub use self::problem::problem_details;
 pub use self::reason::Reason;
 pub use self::refusal_body::RefusalBody;

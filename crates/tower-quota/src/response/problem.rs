@@ -1,13 +1,18 @@
-use core::fmt::Write;
-
-use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+use tower_quota_core::Name;
 
 use super::reason::Reason;
 use super::refusal_body::RefusalBody;
-use super::refused::Refused;
+use super::refused::{Refused, write_over};
+use super::sentence::{Sentence, push_escaped};
+use super::text::number_value;
 
-pub(super) const TYPICAL_FIELDS: usize = 12;
+const TYPICAL_FIELDS: usize = 12;
+
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+const TYPICAL_LENGTH: usize = 384;
 
 /// Answers with problem details (RFC 9457), the default of [`on_refused`](crate::RateLimitLayer::on_refused).
 ///
@@ -18,55 +23,109 @@ pub fn problem_details(refused: &Refused<'_>) -> Response<RefusalBody> {
     let mut response = Response::new(json(refused).into());
     *response.status_mut() = refused.status();
     let headers = response.headers_mut();
+    // Reserve the space for typical fields, so that the map grows only once.
     headers.reserve(TYPICAL_FIELDS);
-    headers.insert(
-        CONTENT_TYPE,
-        const { HeaderValue::from_static("application/problem+json") },
-    );
-    add_missing(refused, headers);
+    let problem = const { HeaderValue::from_static("application/problem+json") };
+    headers.insert(CONTENT_TYPE, problem);
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    if let Some(seconds) = refused.retry_after_secs() {
+        headers.insert(RETRY_AFTER, number_value(seconds));
+    }
     response
 }
 
+/// Adds the fields of every refusal to your own response.
 pub(super) fn add_missing(refused: &Refused<'_>, headers: &mut HeaderMap) {
-    headers
-        .entry(CACHE_CONTROL)
-        .or_insert(const { HeaderValue::from_static("no-store") });
+    headers.reserve(TYPICAL_FIELDS.saturating_sub(headers.len()));
+    headers.entry(CACHE_CONTROL).or_insert(NO_STORE);
     if let Some(seconds) = refused.retry_after_secs() {
-        headers.entry(RETRY_AFTER).or_insert_with(|| seconds.into());
+        headers
+            .entry(RETRY_AFTER)
+            .or_insert_with(|| number_value(seconds));
+    }
+}
+
+/// The body of the refusal by one limit, which a plan prepares up to the time to retry.
+#[derive(Debug)]
+pub(super) struct PreparedProblem {
+    before: String,
+    after: String,
+}
+
+impl PreparedProblem {
+    pub(super) fn new(limit: Name) -> Self {
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let mut before = begin(QUOTA_EXCEEDED, status);
+        write_over(
+            &mut Sentence::in_json(&mut before),
+            1,
+            core::iter::once(limit),
+        );
+        before.push_str(": retry in ");
+        let mut after = String::from(".");
+        end(&mut after, core::iter::once(limit));
+        Self { before, after }
+    }
+
+    fn json(&self, seconds: u64) -> String {
+        let unit = if seconds == 1 { " second" } else { " seconds" };
+        let mut digits = itoa::Buffer::new();
+        [&self.before, digits.format(seconds), unit, &self.after].concat()
     }
 }
 
 fn json(refused: &Refused<'_>) -> String {
-    let (kind, title) = type_and_title(refused);
-    let status = refused.status().as_u16();
-    let mut json = String::with_capacity(384);
-    // Writing to a string cannot fail.
-    _ = write!(
-        json,
-        r#"{{"type":"{kind}","title":"{title}","status":{status},"detail":""#
-    );
-    push_escaped(&mut json, &refused.detail());
-    let mut begin = "\",\"violated-policies\":[\"";
-    for name in refused.limits() {
-        json.push_str(begin);
-        push_escaped(&mut json, name.as_str());
-        begin = "\",\"";
+    if let (Some(prepared), Some(seconds)) = (refused.prepared, refused.retry_after_secs()) {
+        return prepared.json(seconds);
     }
-    json.push_str(match refused.decision() {
-        Some(_) => "\"]}",
-        None => "\"}",
-    });
+    let mut json = begin(type_and_title(refused), refused.status());
+    refused.write_detail(&mut Sentence::in_json(&mut json));
+    if refused.decision().is_some() {
+        end(&mut json, refused.limits());
+    } else {
+        json.push_str("\"}");
+    }
     json
 }
+
+fn begin((kind, title): (&str, &str), status: StatusCode) -> String {
+    let mut json = String::with_capacity(TYPICAL_LENGTH);
+    for part in [
+        r#"{"type":""#,
+        kind,
+        r#"","title":""#,
+        title,
+        r#"","status":"#,
+        status.as_str(),
+        r#","detail":""#,
+    ] {
+        json.push_str(part);
+    }
+    json
+}
+
+fn end(json: &mut String, limits: impl Iterator<Item = Name>) {
+    json.push_str("\",\"violated-policies\":[");
+    let mut separator = "\"";
+    for name in limits {
+        json.push_str(separator);
+        push_escaped(json, name.as_str());
+        json.push('"');
+        separator = ",\"";
+    }
+    json.push_str("]}");
+}
+
+const QUOTA_EXCEEDED: (&str, &str) = (
+    "https://iana.org/assignments/http-problem-types#quota-exceeded",
+    "Request cannot be satisfied as assigned quota has been exceeded",
+);
 
 /// Returns the type and title by draft-ietf-httpapi-ratelimit-headers-11, section 5, or RFC 9457,
 /// section 4.2.1.
 fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
     match refused.reason() {
-        Reason::OverQuota(_) => (
-            "https://iana.org/assignments/http-problem-types#quota-exceeded",
-            "Request cannot be satisfied as assigned quota has been exceeded",
-        ),
+        Reason::OverQuota(_) => QUOTA_EXCEEDED,
         Reason::StoreFailure(_) => (
             "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
             "Request cannot be satisfied due to temporary server capacity constraints",
@@ -75,16 +134,5 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
             "about:blank",
             refused.status().canonical_reason().unwrap_or("Refused"),
         ),
-    }
-}
-
-/// Appends a text, escaped by RFC 8259, section 7.
-fn push_escaped(json: &mut String, text: &str) {
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => json.extend(['\\', character]),
-            ..' ' => _ = write!(json, "\\u{:04x}", u32::from(character)),
-            _ => json.push(character),
-        }
     }
 }

@@ -10,7 +10,7 @@ use tower_quota_core::{Decision, Name};
 
 use super::grpc::{self, GrpcStatus};
 use super::header_report::HeaderReport;
-use super::problem::{TYPICAL_FIELDS, add_missing, problem_details};
+use super::problem::{PreparedProblem, add_missing, problem_details};
 use super::reason::Reason;
 use super::refusal_body::RefusalBody;
 use super::refused::{DEFAULT_DOMAIN, Refused};
@@ -33,7 +33,8 @@ pub(crate) type OnRefusedGrpc = dyn Fn(&Refused<'_>) -> GrpcStatus + Send + Sync
 #[derive(Clone)]
 pub(crate) struct ResponseSettings {
     pub(crate) writers: Vec<Arc<dyn WriteHeaders>>,
-    pub(crate) on_refused: Arc<OnRefused>,
+    /// Your own answer, instead of problem details.
+    pub(crate) on_refused: Option<Arc<OnRefused>>,
     pub(crate) on_refused_grpc: Arc<OnRefusedGrpc>,
     pub(crate) grpc_domain: Name,
     pub(crate) protocol: Protocol,
@@ -48,8 +49,8 @@ impl Default for ResponseSettings {
                 .iter()
                 .map(HeaderStyle::writer)
                 .collect(),
-            on_refused: Arc::new(problem_details),
-            on_refused_grpc: Arc::new(GrpcStatus::of),
+            on_refused: None,
+            on_refused_grpc: Arc::new(GrpcStatus::without_details),
             grpc_domain: DEFAULT_DOMAIN,
             protocol: Protocol::default(),
             reports_shadows: false,
@@ -101,13 +102,15 @@ impl ResponseSettings {
             jitter: report.map_or(Duration::ZERO, |report| report.jitter),
             oversized: report.map_or(&[], |report| &report.oversized),
             grpc_domain: self.grpc_domain,
+            prepared: prepared_problem(plan, reason),
         };
         let content_type = self.protocol.grpc_content_type(head);
-        let mut response = match content_type {
-            Some(content_type) => {
+        let mut response = match (content_type, &self.on_refused) {
+            (Some(content_type), _) => {
                 grpc::respond((self.on_refused_grpc)(refused), content_type, refused)
             }
-            None => (self.on_refused)(refused),
+            (None, Some(respond)) => respond(refused),
+            (None, None) => problem_details(refused),
         };
         if head.method() == Method::HEAD {
             // A response to `HEAD` has the length that the body would have for `GET`.
@@ -116,9 +119,9 @@ impl ResponseSettings {
             }
         }
         let headers = response.headers_mut();
-        // Reserve the space for typical fields, so that the map grows only once.
-        headers.reserve(TYPICAL_FIELDS.saturating_sub(headers.len()));
-        add_missing(refused, headers);
+        if content_type.is_some() || self.on_refused.is_some() {
+            add_missing(refused, headers);
+        }
         if let (None, Some(challenge)) = (content_type, refused.challenge()) {
             headers.entry(WWW_AUTHENTICATE).or_insert(challenge);
         }
@@ -178,6 +181,21 @@ fn write_shadows(plan: &Plan, decision: &Decision, headers: &mut HeaderMap) {
     if let Some(value) = text_value(&list) {
         headers.append(X_SHADOW, value);
     }
+}
+
+/// Returns the prepared body if a single limit refuses the request.
+fn prepared_problem<'p>(plan: &'p Plan, reason: Reason<'_>) -> Option<&'p PreparedProblem> {
+    let Reason::OverQuota(decision) = reason else {
+        return None;
+    };
+    let mut refusing = decision
+        .enforced()
+        .filter(|status| status.outcome.is_refusal());
+    let limit = refusing.next()?.name;
+    if refusing.next().is_some() {
+        return None;
+    }
+    plan.texts.problems.get(plan.position(limit)?)
 }
 
 /// Returns whether a hidden limit has the longest wait, in which case fields would show shorter

@@ -39,15 +39,16 @@ pub(super) fn push_string(out: &mut String, text: &str) {
 
 /// Appends a text with a backslash before each quote and backslash.
 fn push_escaped(out: &mut String, text: &str) {
-    let mut rest = text;
-    while let Some(position) = rest.find(['"', '\\']) {
-        let (before, special) = rest.split_at(position);
-        out.push_str(before);
-        out.push('\\');
-        out.push_str(&special[..1]);
-        rest = &special[1..];
+    if text.bytes().all(|byte| byte != b'"' && byte != b'\\') {
+        out.push_str(text);
+        return;
     }
-    out.push_str(rest);
+    for character in text.chars() {
+        if matches!(character, '"' | '\\') {
+            out.push('\\');
+        }
+        out.push(character);
+    }
 }
 
 /// Appends a structured Integer. Larger numbers become the largest Integer.

@@ -61,6 +61,38 @@ async fn decision_makes_the_refusal_of_the_layer() {
 }
 
 #[tokio::test]
+async fn body_of_the_layer_is_the_one_of_the_decision() {
+    let one = |quota| Limit::new("say \"when\"", quota);
+    let second = policy_of(one(Quota::per_second(1)));
+    let minute = policy_of(one(Quota::per_minute(1)));
+    let open = minute.clone().limit(per_minute("open", 9));
+    let two = minute.clone().limit(per_minute("two", 1));
+    for (policy, detail) in [
+        (second, r#"Over the limit "say "when"": retry in 1 second."#),
+        (
+            minute,
+            r#"Over the limit "say "when"": retry in 60 seconds."#,
+        ),
+        (open, r#"Over the limit "say "when"": retry in 60 seconds."#),
+        (
+            two,
+            r#"Over the limits "say "when"" and "two": retry in 60 seconds."#,
+        ),
+    ] {
+        let limited = Limited::new(policy);
+        limited.get().await;
+        let response = limited.get().await;
+        let decision = decision_of(&response).clone();
+        let own = problem_details(&Refused::of(&decision).unwrap()).into_body();
+        let own = own.collect().await.unwrap().to_bytes();
+        let body = text(response).await;
+        assert_eq!(own, body);
+        let problem: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(problem["detail"], detail);
+    }
+}
+
+#[tokio::test]
 async fn browser_gets_problem_details_too() {
     let limited = spent(Limited::new(twice())).await;
     let response = limited

@@ -1,11 +1,11 @@
 //! Writes the fields of draft-ietf-httpapi-ratelimit-headers-11, which look the same since draft 8.
 
-use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use tower_quota_core::Name;
 
 use crate::response::header_report::HeaderReport;
 use crate::response::limit_report::LimitReport;
-use crate::response::policy_text::push_policy;
+use crate::response::prepared::push_policy;
 use crate::response::text::{
     ceil_secs, field_text, members, push_integer, push_separator, push_string, text_value,
 };
@@ -37,14 +37,12 @@ impl WriteHeaders for Draft11 {
         let (Some(status), Some(policy)) = (text_value(&list), policy(report)) else {
             return;
         };
-        if let Entry::Vacant(vacant) = headers.entry(RATE_LIMIT) {
-            vacant.insert(status);
-            if let Entry::Vacant(vacant) = headers.entry(RATE_LIMIT_POLICY) {
-                vacant.insert(policy);
-                return;
-            }
+        if headers.contains_key(RATE_LIMIT) || headers.contains_key(RATE_LIMIT_POLICY) {
+            add_to_inner_lists(report, headers);
+            return;
         }
-        add_to_inner_lists(report, headers);
+        headers.insert(RATE_LIMIT, status);
+        headers.insert(RATE_LIMIT_POLICY, policy);
     }
 }
 

@@ -1,4 +1,4 @@
-use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::response::header_report::HeaderReport;
 use crate::response::text::{ceil_secs, leading_number, number_value};
@@ -38,17 +38,14 @@ impl WriteHeaders for XRateLimit {
             return;
         };
         let remaining = limit.remaining();
-        if let Entry::Vacant(vacant) = headers.entry(LIMIT) {
-            vacant.insert(number_value(limit.capacity()));
-        } else if inner_remaining(headers).is_some_and(|inner| inner <= remaining) {
+        if inner_remaining(headers).is_some_and(|inner| inner <= remaining) {
             return;
-        } else {
-            headers.insert(LIMIT, number_value(limit.capacity()));
         }
         let reset = match self.0 {
             Reset::Delta => ceil_secs(limit.reset_after()),
             Reset::Epoch => limit.reset_at_secs(),
         };
+        headers.insert(LIMIT, number_value(limit.capacity()));
         headers.insert(REMAINING, number_value(remaining));
         headers.insert(RESET, number_value(reset));
     }

@@ -1,0 +1,51 @@
+//! Texts about limits, which a plan prepares once.
+
+use tower_quota_core::Quota;
+
+use super::problem::PreparedProblem;
+use super::text::{field_text, push_integer, push_separator, push_string, window_secs};
+use crate::limit::Limit;
+
+/// The maximum number of limits with prepared texts. Few requests have more limits.
+const MAX_LIMITS: usize = 64;
+
+#[derive(Debug, Default)]
+pub(crate) struct PreparedTexts {
+    /// The `RateLimit-Policy` of a request with all limits, or an empty text.
+    pub(super) policy: String,
+    /// For each limit of the plan, the body of a refusal by this limit alone.
+    pub(super) problems: Vec<PreparedProblem>,
+}
+
+impl PreparedTexts {
+    pub(crate) fn new(limits: &[Limit]) -> Self {
+        if limits.len() > MAX_LIMITS {
+            return Self::default();
+        }
+        let mut policy = field_text();
+        for limit in limits {
+            if !limit.is_hidden() && !limit.is_shadow() {
+                push_separator(&mut policy);
+                push_policy(&mut policy, limit, &limit.quota);
+            }
+        }
+        let problems = limits.iter().map(|limit| PreparedProblem::new(limit.name));
+        Self {
+            policy,
+            problems: problems.collect(),
+        }
+    }
+}
+
+/// Appends `"burst";q=20;w=2`.
+pub(super) fn push_policy(out: &mut String, limit: &Limit, quota: &Quota) {
+    push_string(out, limit.name.as_str());
+    out.push_str(";q=");
+    push_integer(out, quota.capacity());
+    if let Some(unit) = limit.unit {
+        out.push_str(";qu=");
+        push_string(out, unit.as_str());
+    }
+    out.push_str(";w=");
+    push_integer(out, window_secs(quota));
+}
