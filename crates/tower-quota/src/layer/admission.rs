@@ -95,8 +95,10 @@ impl Finish {
     pub(super) fn apply_to<B>(self, mut response: Response<B>) -> Response<ResponseBody<B>> {
         if let Some(mut context) = self.response {
             let Rules { plan, settings, .. } = &*context.rules;
-            let headers = response.headers_mut();
-            settings.responses.admitted(plan, &context.report, headers);
+            let status = response.status();
+            settings
+                .responses
+                .admitted(plan, &context.report, status, response.headers_mut());
             context.attach(&mut response);
         }
         let Some(reservation) = self.reservation else {

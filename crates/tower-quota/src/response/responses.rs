@@ -4,7 +4,7 @@ use std::sync::Arc;
 use http::header::{
     CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
-use http::{Method, Response};
+use http::{Method, Response, StatusCode};
 use http_body::Body as _;
 use tower_quota_core::{Decision, Name};
 
@@ -18,6 +18,7 @@ use super::report::Report;
 use super::style::HeaderStyle;
 use super::text::{field_text, members, push_separator, push_string, text_value};
 use super::write_headers::WriteHeaders;
+use crate::grpc_type::GRPC_STATUS;
 use crate::head::RequestHead;
 use crate::policy::Plan;
 use crate::protocol::Protocol;
@@ -81,9 +82,15 @@ impl ResponseSettings {
         self.writers.is_empty() && !self.reports_shadows
     }
 
-    pub(crate) fn admitted(&self, plan: &Plan, report: &Report, headers: &mut HeaderMap) {
-        // An inner limiter or service may have its own time to retry.
-        if !headers.contains_key(RETRY_AFTER) {
+    pub(crate) fn admitted(
+        &self,
+        plan: &Plan,
+        report: &Report,
+        status: StatusCode,
+        headers: &mut HeaderMap,
+    ) {
+        // An inner limiter or service that failed may have its own time to retry.
+        if !(headers.contains_key(RETRY_AFTER) && has_failed(status, headers)) {
             self.write_fields(plan, report, headers);
         }
         self.write_marks(plan, report, headers);
@@ -163,6 +170,14 @@ impl ResponseSettings {
     }
 }
 
+/// Returns whether a response is an error of HTTP or gRPC.
+fn has_failed(status: StatusCode, headers: &HeaderMap) -> bool {
+    let grpc_status = headers.get(GRPC_STATUS);
+    status.is_client_error()
+        || status.is_server_error()
+        || grpc_status.is_some_and(|status| status != "0")
+}
+
 /// Adds `X-RateLimit-Shadow: "new", "newer"`.
 fn write_shadows(plan: &Plan, decision: &Decision, headers: &mut HeaderMap) {
     let mut list = field_text();
@@ -215,8 +230,8 @@ fn is_hidden(plan: &Plan, limit: Name) -> bool {
 mod tests {
     use core::time::Duration;
 
-    use http::Request;
     use http::header::HeaderMap;
+    use http::{Request, StatusCode};
     use tower_quota_core::{
         Decision, Left, LimitStatus, Name, Operation, Outcome, Quota, Timestamp,
     };
@@ -256,7 +271,7 @@ mod tests {
             decision: Some(decision),
             ..Report::default()
         };
-        settings.admitted(&plan, &report, &mut headers);
+        settings.admitted(&plan, &report, StatusCode::OK, &mut headers);
         headers
     }
 

@@ -45,7 +45,7 @@ pub trait WriteHeaders: Send + Sync + 'static {
 
     /// Writes the fields of a response with limits.
     ///
-    /// The layer skips admitted responses with their own `Retry-After`. If your service wrote the same fields, do not
-    /// make them more permissive.
+    /// The layer skips admitted responses that failed with their own `Retry-After`. If your service wrote the same
+    /// fields, do not make them more permissive.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap);
 }

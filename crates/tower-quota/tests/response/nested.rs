@@ -4,14 +4,17 @@ use std::convert::Infallible;
 use std::future::ready;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use tower::{Layer, ServiceBuilder, ServiceExt, service_fn};
 use tower_quota::HeaderStyle::{self, Draft6, Draft7, Draft11, XRateLimit};
 use tower_quota::Reset::Delta;
 use tower_quota::{MemoryStore, RateLimitLayer};
 
-use crate::shared::{Inner, answer_of, assert_field, field, per_minute, policy_of, stopped_store};
+use crate::shared::{
+    Answer, Inner, answer_of, assert_field, assert_no_field, field, per_minute, policy_of,
+    stopped_store,
+};
 
 fn layer(style: HeaderStyle, name: &'static str, units: u64) -> RateLimitLayer<MemoryStore> {
     let store = stopped_store();
@@ -49,25 +52,85 @@ async fn stricter_of_two_layers_is_reported() {
     }
 }
 
-/// Returns a field of a limit of 10 a minute in this style, around a service with fields.
-async fn over(
-    style: HeaderStyle,
-    foreign: &'static [(&'static str, &'static str)],
-    name: &str,
-) -> Option<String> {
+type Fields = &'static [(&'static str, &'static str)];
+
+/// Returns the answer of a limit of 10 a minute in this style, around a service with this status and fields.
+async fn around(style: HeaderStyle, status: u16, foreign: Fields) -> Answer {
     let service = service_fn(move |_: Request<()>| {
         let mut response = Response::new(Full::<Bytes>::default());
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
         for (name, value) in foreign {
             response.headers_mut().append(*name, value.parse().unwrap());
         }
         ready(Ok::<_, Infallible>(response))
     });
-    let response = layer(style, "outer", 10)
+    layer(style, "outer", 10)
         .layer(service)
         .oneshot(Request::new(()))
         .await
-        .unwrap();
-    field(&response, name)
+        .unwrap()
+}
+
+/// Returns a field of a limit of 10 a minute in this style, around a service with fields.
+async fn over(style: HeaderStyle, foreign: Fields, name: &str) -> Option<String> {
+    field(&around(style, 200, foreign).await, name)
+}
+
+#[tokio::test]
+async fn success_with_retry_after_keeps_our_fields() {
+    for status in [200, 202, 203, 301, 304] {
+        let response = around(Draft11, status, &[("retry-after", "9")]).await;
+        assert_field(&response, "retry-after", "9");
+        assert_field(&response, "ratelimit", r#""outer";r=9;t=54"#);
+        assert_field(&response, "ratelimit-policy", r#""outer";q=10;w=60"#);
+    }
+}
+
+#[tokio::test]
+async fn failure_with_retry_after_gets_no_fields() {
+    let grpc: Fields = &[("retry-after", "9"), ("grpc-status", "8")];
+    for (status, foreign) in [(429, &grpc[..1]), (503, &grpc[..1]), (200, grpc)] {
+        let response = around(Draft11, status, foreign).await;
+        assert_field(&response, "retry-after", "9");
+        assert_no_field(&response, "ratelimit");
+        assert_no_field(&response, "ratelimit-policy");
+    }
+    let ok: Fields = &[("retry-after", "9"), ("grpc-status", "0")];
+    let response = around(Draft11, 200, ok).await;
+    assert_field(&response, "ratelimit", r#""outer";r=9;t=54"#);
+}
+
+#[tokio::test]
+async fn answer_has_fields_of_one_draft() {
+    let draft7 = [
+        ("ratelimit", "limit=5, remaining=3, reset=9"),
+        ("ratelimit-policy", "5;w=9"),
+    ];
+    let draft11 = [
+        ("ratelimit", r#""in";r=3;t=9"#),
+        ("ratelimit-policy", r#""in";q=5;w=9"#),
+    ];
+    let fields =
+        |response: &Answer| ["ratelimit", "ratelimit-policy"].map(|name| field(response, name));
+    for (style, [status, policy]) in [(Draft11, draft7), (Draft7, draft11), (Draft6, draft11)] {
+        for foreign in [status, policy] {
+            let response = around(style.clone(), 200, vec![foreign].leak()).await;
+            let kept = [status, policy].map(|field| (field == foreign).then(|| field.1.to_owned()));
+            assert_eq!(fields(&response), kept, "{style:?}");
+            assert_no_field(&response, "ratelimit-remaining");
+        }
+    }
+}
+
+#[tokio::test]
+async fn policy_without_status_is_extended() {
+    let response = around(Draft11, 200, &[("ratelimit-policy", r#""in";q=5;w=9"#)]).await;
+    assert_field(&response, "ratelimit", r#""outer";r=9;t=54"#);
+    assert_field(
+        &response,
+        "ratelimit-policy",
+        r#""in";q=5;w=9, "outer";q=10;w=60"#,
+    );
 }
 
 #[tokio::test]

@@ -75,10 +75,14 @@ fn push_policy_of(out: &mut String, limit: &LimitReport<'_>) {
 
 type Push = fn(&mut String, &LimitReport<'_>);
 
-/// Extends the lists of an inner limiter, except lists of another draft.
+/// Extends the lists of an inner limiter, unless the inner limiter writes another draft.
 ///
 /// If two limits share a name, the limit with fewer remaining units stays.
 fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
+    // A list or an answer of two drafts is invalid in both.
+    if has_fields(headers, |line| !is_draft11(line)) {
+        return;
+    }
     let is_stricter = |limit: &LimitReport<'_>| {
         let inner = members(headers, &RATE_LIMIT).find(|member| is_named(member, limit.name()));
         inner.is_none_or(|inner| left(inner).is_some_and(|left| left > limit.remaining()))
@@ -89,11 +93,6 @@ fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         (RATE_LIMIT_POLICY, push_policy_of),
     ];
     for (field, push) in fields {
-        let is_other_draft = |line: &HeaderValue| !line.as_bytes().starts_with(b"\"");
-        // A mixed list would be invalid in both drafts.
-        if headers.get(&field).is_some_and(is_other_draft) {
-            continue;
-        }
         let mut list = field_text();
         for member in members(headers, &field) {
             if !limits.iter().any(|limit| is_named(member, limit.name())) {
@@ -109,6 +108,17 @@ fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
             headers.insert(field, value);
         }
     }
+}
+
+/// Returns whether a response has a `RateLimit` or `RateLimit-Policy` of this kind.
+pub(super) fn has_fields(headers: &HeaderMap, is_kind: impl Fn(&HeaderValue) -> bool) -> bool {
+    let mut fields = [RATE_LIMIT, RATE_LIMIT_POLICY].into_iter();
+    fields.any(|field| headers.get(field).is_some_and(&is_kind))
+}
+
+/// Returns whether a list begins with the name of a policy, as from draft 8 on.
+pub(super) fn is_draft11(line: &HeaderValue) -> bool {
+    line.as_bytes().starts_with(b"\"")
 }
 
 fn is_named(member: &str, name: Name) -> bool {

@@ -1,6 +1,7 @@
 use http::header::{HeaderMap, HeaderName};
 
 use super::draft7::{add_policies, reset_secs};
+use super::draft11::{has_fields, is_draft11};
 use crate::response::header_report::HeaderReport;
 use crate::response::text::{leading_number, number_value};
 use crate::response::write_headers::WriteHeaders;
@@ -27,6 +28,9 @@ impl WriteHeaders for Draft6 {
         let Some(limit) = report.tightest().filter(|_| !report.is_local()) else {
             return;
         };
+        if has_fields(headers, is_draft11) {
+            return;
+        }
         add_policies(report, headers);
         if headers.contains_key(&REMAINING)
             && leading_number(headers, &REMAINING).is_none_or(|inner| inner <= limit.remaining())

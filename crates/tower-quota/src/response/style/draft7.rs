@@ -1,7 +1,7 @@
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use smallvec::SmallVec;
 
-use super::draft11::{FIELDS, RATE_LIMIT, RATE_LIMIT_POLICY};
+use super::draft11::{FIELDS, RATE_LIMIT, RATE_LIMIT_POLICY, has_fields, is_draft11};
 use crate::response::header_report::HeaderReport;
 use crate::response::limit_report::LimitReport;
 use crate::response::text::{
@@ -21,6 +21,9 @@ impl WriteHeaders for Draft7 {
         let Some(limit) = report.tightest().filter(|_| !report.is_local()) else {
             return;
         };
+        if has_fields(headers, is_draft11) {
+            return;
+        }
         add_policies(report, headers);
         let inner = headers.get(RATE_LIMIT).map(dictionary_remaining);
         if inner.is_some_and(|inner| inner.is_none_or(|inner| inner <= limit.remaining())) {
@@ -56,14 +59,10 @@ fn dictionary_remaining(line: &HeaderValue) -> Option<u64> {
         .ok()
 }
 
-/// Extends an inner list such as `10;w=1`, except a list of draft 11.
+/// Extends an inner list such as `10;w=1`.
 ///
 /// Clients find their policy by the quota. If two limits share a quota, the longer window stays.
 pub(super) fn add_policies(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
-    let has_names = |line: &HeaderValue| line.as_bytes().first() == Some(&b'"');
-    if headers.get(RATE_LIMIT_POLICY).is_some_and(has_names) {
-        return;
-    }
     let mut quotas: SmallVec<[(u64, u64); 4]> = SmallVec::new();
     for limit in report.limits() {
         let (capacity, window) = (limit.quota().capacity(), window_secs(limit.quota()));

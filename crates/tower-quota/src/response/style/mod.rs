@@ -21,7 +21,7 @@ use super::write_headers::WriteHeaders;
 /// A convention of header fields that report limits to clients.
 ///
 /// Combine styles that write different fields. Seconds are rounded up. If your service writes such fields, the layer
-/// keeps stricter values. If your service sends `Retry-After`, the layer adds no fields.
+/// keeps stricter values. If your service fails with a `Retry-After`, the layer adds no fields.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum HeaderStyle {
