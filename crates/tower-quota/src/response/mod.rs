@@ -7,9 +7,7 @@
 //! `text` formats values.
 
 mod grpc;
-mod header_report;
 mod into_refusal;
-mod limit_report;
 mod prepared;
 mod problem;
 mod reason;
@@ -23,15 +21,14 @@ mod text;
 mod write_headers;
 
 pub use self::grpc::GrpcStatus;
-pub use self::header_report::HeaderReport;
 pub use self::into_refusal::IntoRefusal;
-pub use self::limit_report::LimitReport;
 pub(crate) use self::prepared::PreparedTexts;
 pub use self::problem::problem_details;
 pub use self::reason::Reason;
 pub use self::refusal_body::RefusalBody;
 pub use self::refused::Refused;
 pub(crate) use self::report::Report;
+pub use self::report::{HeaderReport, LimitReport};
 pub(crate) use self::responses::ResponseSettings;
 pub use self::style::{HeaderStyle, Reset};
 #[cfg(feature = "throttle")]

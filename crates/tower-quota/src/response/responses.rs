@@ -9,12 +9,11 @@ use http_body::Body as _;
 use tower_quota_core::{Decision, Name};
 
 use super::grpc::{self, GrpcStatus};
-use super::header_report::HeaderReport;
 use super::problem::{PreparedProblem, add_missing, problem_details};
 use super::reason::Reason;
 use super::refusal_body::RefusalBody;
 use super::refused::{DEFAULT_DOMAIN, Refused};
-use super::report::Report;
+use super::report::{HeaderReport, Report};
 use super::style::HeaderStyle;
 use super::text::{field_text, members, push_separator, push_string, text_value};
 use super::write_headers::WriteHeaders;

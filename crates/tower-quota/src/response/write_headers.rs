@@ -1,6 +1,6 @@
 use http::header::{HeaderMap, HeaderName};
 
-use super::header_report::HeaderReport;
+use super::report::HeaderReport;
 
 /// Writes your own rate limit fields, as a [`HeaderStyle::custom`](crate::HeaderStyle::custom).
 ///

@@ -3,9 +3,8 @@
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use tower_quota_core::Name;
 
-use crate::response::header_report::HeaderReport;
-use crate::response::limit_report::LimitReport;
 use crate::response::prepared::push_policy;
+use crate::response::report::{HeaderReport, LimitReport};
 use crate::response::text::{
     ceil_secs, field_text, members, push_integer, push_separator, push_string, text_value,
 };

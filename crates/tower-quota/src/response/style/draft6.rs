@@ -2,7 +2,7 @@ use http::header::{HeaderMap, HeaderName};
 
 use super::draft7::{add_policies, reset_secs};
 use super::draft11::{has_fields, is_draft11};
-use crate::response::header_report::HeaderReport;
+use crate::response::report::HeaderReport;
 use crate::response::text::{leading_number, number_value};
 use crate::response::write_headers::WriteHeaders;
 

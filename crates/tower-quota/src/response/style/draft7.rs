@@ -2,8 +2,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use smallvec::SmallVec;
 
 use super::draft11::{FIELDS, RATE_LIMIT, RATE_LIMIT_POLICY, has_fields, is_draft11};
-use crate::response::header_report::HeaderReport;
-use crate::response::limit_report::LimitReport;
+use crate::response::report::{HeaderReport, LimitReport};
 use crate::response::text::{
     ceil_secs, field_text, members, push_integer, push_separator, text_value, window_secs,
 };

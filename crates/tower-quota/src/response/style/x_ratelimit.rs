@@ -1,6 +1,6 @@
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::response::header_report::HeaderReport;
+use crate::response::report::HeaderReport;
 use crate::response::text::{ceil_secs, leading_number, number_value};
 use crate::response::write_headers::WriteHeaders;
 
