@@ -132,6 +132,10 @@ impl<S: Store> Shared<S> {
 fn draw_jitter(context: &ResponseContext) -> Duration {
     let Rules { plan, settings, .. } = &*context.rules;
     let jitter = random_up_to(settings.responses.max_jitter);
+    // A plan with holds settles requests.
+    if plan.ends_with_decision() {
+        return jitter;
+    }
     let decision = context.report.decision.as_ref();
     let limit = decision.and_then(|decision| plan.limit(decision.tightest()?.name));
     match limit.is_some_and(Limit::is_hold) {

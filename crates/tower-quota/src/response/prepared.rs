@@ -15,12 +15,18 @@ pub(crate) struct PreparedTexts {
     pub(super) policy: String,
     /// For each limit of the plan, the body of a refusal by this limit alone.
     pub(super) problems: Vec<PreparedProblem>,
+    /// Whether fields leave out any limit.
+    pub(super) hides: bool,
 }
 
 impl PreparedTexts {
     pub(crate) fn new(limits: &[Limit]) -> Self {
+        let hides = limits.iter().any(is_unreported);
         if limits.len() > MAX_LIMITS {
-            return Self::default();
+            return Self {
+                hides,
+                ..Self::default()
+            };
         }
         let mut policy = field_text();
         for limit in limits {
@@ -33,8 +39,14 @@ impl PreparedTexts {
         Self {
             policy,
             problems: problems.collect(),
+            hides,
         }
     }
+}
+
+/// Returns whether no field names the limit.
+pub(super) fn is_unreported(limit: &Limit) -> bool {
+    limit.is_hidden() || limit.flags()
 }
 
 /// Appends `"burst";q=20;w=2`.

@@ -9,6 +9,7 @@ use http_body::Body as _;
 use tower_quota_core::{Decision, Name};
 
 use super::grpc::{self, GrpcStatus};
+use super::prepared::is_unreported;
 use super::problem::{PreparedProblem, add_missing, problem_details};
 use super::reason::Reason;
 use super::refusal_body::RefusalBody;
@@ -215,14 +216,16 @@ fn prepared_problem<'p>(plan: &'p Plan, reason: Reason<'_>) -> Option<&'p Prepar
 /// Returns whether a hidden limit has the longest wait, in which case fields would show shorter
 /// waits.
 fn is_refused_by_hidden(plan: &Plan, report: &Report) -> bool {
+    if !plan.texts.hides {
+        return false;
+    }
     let refusal = report.decision.as_ref().filter(|it| !it.is_allowed());
     let longest = refusal.and_then(Decision::tightest);
     longest.is_some_and(|status| is_hidden(plan, status.name))
 }
 
 fn is_hidden(plan: &Plan, limit: Name) -> bool {
-    let limit = plan.limit(limit);
-    limit.is_some_and(|limit| limit.is_hidden() || limit.flags())
+    plan.limit(limit).is_some_and(is_unreported)
 }
 
 #[cfg(test)]

@@ -64,9 +64,13 @@ pub(super) fn push_separator(out: &mut String) {
 
 /// Makes a value that shares no bytes. `HeaderValue::from(u64)` allocates twice and counts references.
 pub(super) fn number_value(number: u64) -> HeaderValue {
+    const ZERO: HeaderValue = HeaderValue::from_static("0");
+    // A spent limit has no units left in each of its refusals.
+    if number == 0 {
+        return ZERO;
+    }
     let mut digits = itoa::Buffer::new();
-    text_value(digits.format(number.min(MAX_INTEGER)))
-        .unwrap_or(const { HeaderValue::from_static("0") })
+    text_value(digits.format(number.min(MAX_INTEGER))).unwrap_or(ZERO)
 }
 
 pub(super) fn text_value(text: &str) -> Option<HeaderValue> {
@@ -75,6 +79,16 @@ pub(super) fn text_value(text: &str) -> Option<HeaderValue> {
         None
     } else {
         HeaderValue::from_str(text).ok()
+    }
+}
+
+/// Takes back the line that was appended to a field last.
+pub(super) fn remove_last_line(headers: &mut HeaderMap, name: &HeaderName) {
+    let mut lines: Vec<HeaderValue> = headers.get_all(name).iter().cloned().collect();
+    lines.pop();
+    headers.remove(name);
+    for line in lines {
+        headers.append(name.clone(), line);
     }
 }
 

@@ -6,7 +6,8 @@ use tower_quota_core::Name;
 use crate::response::prepared::push_policy;
 use crate::response::report::{HeaderReport, LimitReport};
 use crate::response::text::{
-    ceil_secs, field_text, members, push_integer, push_separator, push_string, text_value,
+    ceil_secs, field_text, members, push_integer, push_separator, push_string, remove_last_line,
+    text_value,
 };
 use crate::response::write_headers::WriteHeaders;
 
@@ -36,12 +37,14 @@ impl WriteHeaders for Draft11 {
         let (Some(status), Some(policy)) = (text_value(&list), policy(report)) else {
             return;
         };
-        if headers.contains_key(RATE_LIMIT) || headers.contains_key(RATE_LIMIT_POLICY) {
+        // Append first, because a look-up before takes as long, and few responses have inner fields.
+        let has_inner_status = headers.append(RATE_LIMIT, status);
+        let has_inner_policy = headers.append(RATE_LIMIT_POLICY, policy);
+        if has_inner_status || has_inner_policy {
+            remove_last_line(headers, &RATE_LIMIT);
+            remove_last_line(headers, &RATE_LIMIT_POLICY);
             add_to_inner_lists(report, headers);
-            return;
         }
-        headers.insert(RATE_LIMIT, status);
-        headers.insert(RATE_LIMIT_POLICY, policy);
     }
 }
 

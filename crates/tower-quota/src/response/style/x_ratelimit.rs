@@ -1,7 +1,7 @@
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::response::report::HeaderReport;
-use crate::response::text::{ceil_secs, leading_number, number_value};
+use crate::response::text::{ceil_secs, leading_number, number_value, remove_last_line};
 use crate::response::write_headers::WriteHeaders;
 
 /// The unit and origin of `X-RateLimit-Reset`.
@@ -38,14 +38,18 @@ impl WriteHeaders for XRateLimit {
             return;
         };
         let remaining = limit.remaining();
-        if inner_remaining(headers).is_some_and(|inner| inner <= remaining) {
-            return;
-        }
         let reset = match self.0 {
             Reset::Delta => ceil_secs(limit.reset_after()),
             Reset::Epoch => limit.reset_at_secs(),
         };
-        headers.insert(LIMIT, number_value(limit.capacity()));
+        // Append first, because a look-up before takes as long, and few responses have inner fields.
+        if headers.append(LIMIT, number_value(limit.capacity())) {
+            remove_last_line(headers, &LIMIT);
+            if inner_remaining(headers).is_some_and(|inner| inner <= remaining) {
+                return;
+            }
+            headers.insert(LIMIT, number_value(limit.capacity()));
+        }
         headers.insert(REMAINING, number_value(remaining));
         headers.insert(RESET, number_value(reset));
     }
