@@ -11,8 +11,10 @@ pub(crate) use self::outage::OutageLog;
 /// With several limits, the layer decides in this order:
 ///
 /// 1. A request that the store has refused stays refused until the request fits, for up to an hour.
-/// 2. If a limit has `Refuse`, the layer refuses the request.
-/// 3. This process decides the limits with `Local` together. Shadows need an enforced limit.
+/// 2. If a limit has `Refuse`, the layer refuses the request, or [flags](crate::Over::Flag) the request if the limit
+///    flags.
+/// 3. This process decides the limits with `Local` together. [Shadows](crate::Limit::shadow) count only next to
+///    another limit.
 /// 4. Limits with `Allow` are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -25,7 +27,8 @@ pub enum OnStoreFailure {
     Allow,
     /// Refuses the request with 503, or `UNAVAILABLE` for gRPC (fail closed).
     ///
-    /// Use `Refuse` for logins and payments, where uncounted requests do most harm.
+    /// Use `Refuse` for logins and payments, where uncounted requests do most harm. A limit with
+    /// [`Over::Flag`](crate::Over::Flag) flags every request instead, so that your handler shows the challenge.
     #[doc(alias = "fail closed")]
     Refuse,
     /// Counts the request in this process, by this instance's share of the quota.

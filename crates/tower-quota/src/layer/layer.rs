@@ -336,7 +336,10 @@ impl<S: Store> RateLimitLayer<S> {
         self.responding(|settings| settings.max_jitter = most)
     }
 
-    /// Adds `X-RateLimit-Shadow`, a list of the shadow limits that would have refused. Off by default.
+    /// Adds `X-RateLimit-Shadow`, a list of the shadow limits that would have had an effect. Off by default.
+    ///
+    /// In `"strict", "challenge";flag, "tarpit";wait`, the first limit would have refused the request, the second
+    /// would have flagged the request, and the third would have delayed the request.
     pub fn shadow_header(self) -> Self {
         self.responding(|settings| settings.reports_shadows = true)
     }

@@ -11,6 +11,7 @@ use super::admission::Admission;
 use super::shared::Shared;
 use super::stage::Step;
 use crate::degraded::{Degraded, OnStoreFailure};
+use crate::flagged::Flagged;
 use crate::observe::{Event, StoreFailure};
 use crate::request::RequestContext;
 use crate::response::{Reason, RefusalBody};
@@ -45,6 +46,7 @@ impl<S: Store> Shared<S> {
         // Tell the handler, which may want to act more carefully on an uncounted request.
         request.extensions_mut().insert(Degraded);
         let fallback = &mut context.fallback;
+        Flagged::attach(core::mem::take(&mut fallback.flagged), request);
         // An outage must not release a client who was refused before, whatever the limit's choice.
         if let Some(known_refusal) = fallback.known_refusal.take() {
             tell(Some(OnStoreFailure::Local));
@@ -61,16 +63,16 @@ impl<S: Store> Shared<S> {
             // A flood that overloads the store must not lift the limits, so count these limits too.
             local.append(&mut fallback.local_if_overloaded);
         }
-        let charges: Vec<Charge<'_>> = local.iter().map(|owned| owned.as_charge()).collect();
         context.response.report.by = Counted::Locally;
-        // Shadows never refuse. If only shadows decide, the request passes uncounted.
-        if context.refusal.is_none() && charges.iter().all(Charge::is_shadow) {
+        // Dry runs change nothing. If only dry runs are local, the request passes uncounted.
+        if context.refusal.is_none() && !rules.plan.has_effect(&local) {
             tell(Some(OnStoreFailure::Allow));
             self.observe(&context, None, request);
             let mut admission = Admission::new(None, context.mark.take());
             admission.report(context.response);
             return Step::Forward(admission);
         }
+        let charges: Vec<Charge<'_>> = local.iter().map(|owned| owned.as_charge()).collect();
         let counters = &rules.settings.local;
         let decision = counters.check(&charges, |charge| self.store.known_status(charge));
         if decision.outcome() == Outcome::Never {

@@ -121,14 +121,21 @@ impl Limit {
         }
     }
 
+    /// Returns whether the store counts without refusing, for a dry run or a flag.
     pub(crate) const fn is_shadow(&self) -> bool {
-        self.is_shadow || self.flags()
+        self.is_shadow || matches!(self.over, Over::Flag)
+    }
+
+    /// Returns whether the limit changes nothing for requests.
+    pub(crate) const fn is_dry_run(&self) -> bool {
+        self.is_shadow
     }
 
     pub(crate) const fn flags(&self) -> bool {
-        matches!(self.over, Over::Flag)
+        matches!(self.over, Over::Flag) && !self.is_shadow
     }
 
+    /// Returns whether the limit delays requests, or would delay them without the dry run.
     pub(crate) const fn delays(&self) -> bool {
         matches!(self.over, Over::Delay { .. })
     }
@@ -154,7 +161,7 @@ impl Limit {
 
     pub(crate) fn without_store(&self, policy: Option<OnStoreFailure>) -> Option<OnStoreFailure> {
         match self.on_store_failure.or(policy) {
-            Some(OnStoreFailure::Refuse) if self.is_shadow() => Some(OnStoreFailure::Allow),
+            Some(OnStoreFailure::Refuse) if self.is_dry_run() => Some(OnStoreFailure::Allow),
             choice => choice,
         }
     }

@@ -299,7 +299,9 @@ impl Limit {
     /// Makes the limit a shadow, a dry run that you evaluate but never enforce.
     ///
     /// A shadow never refuses, delays or appears in a header field, but charges like an enforced limit.
-    /// [`Decision::would_refuse`](crate::Decision::would_refuse) returns the shadows that would have refused.
+    /// [`Decision::would_refuse`](crate::Decision::would_refuse) returns the shadows that would have refused or
+    /// [flagged](Over::Flag) the request. A shadow that would have delayed the request has the outcome
+    /// [`Wait`](crate::Outcome::Wait).
     #[doc(alias = "dry run")]
     pub const fn shadow(mut self) -> Self {
         self.is_shadow = true;
@@ -347,7 +349,7 @@ impl Limit {
     }
 
     pub(crate) fn always_applies(&self) -> bool {
-        self.conditions.is_empty() && !self.is_shadow() && self.missing != Some(MissingKey::Skip)
+        self.conditions.is_empty() && !self.is_dry_run() && self.missing != Some(MissingKey::Skip)
     }
 
     /// Allows partial grants, where a request takes the remaining units up to the cost.

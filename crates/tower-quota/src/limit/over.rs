@@ -11,6 +11,10 @@ pub enum Over {
     ///
     /// Your handler can show a challenge, or answer from a cache. Flagged requests take no units and have no header
     /// fields. Requests without a key are skipped unless you set [`when_missing`](crate::Limit::when_missing).
+    ///
+    /// In an outage, [`OnStoreFailure::Refuse`](crate::OnStoreFailure::Refuse) flags every request, so a challenge
+    /// fails closed. [`OnStoreFailure::Local`](crate::OnStoreFailure::Local) flags the requests over this instance's
+    /// share of the quota. By default no request is flagged.
     Flag,
     /// Lets the request wait, longer with each unit over the quota (a tarpit).
     ///

@@ -31,12 +31,6 @@ pub(crate) struct Ask<'p, 'r> {
 
 pub(crate) type Charges<'a> = SmallVec<[Charge<'a>; INLINE_LIMITS]>;
 
-/// Drops shadows if a request has too many charges, because the store would fail for enforced limits too.
-#[cold]
-fn drop_shadows(charges: &mut Charges<'_>) {
-    charges.retain(|charge| !charge.is_shadow());
-}
-
 /// Removes the wait of charges without a place in the queue, so that a refusal is free.
 ///
 /// If a limit counts refusals or strikes, the waits stay. The layer then refuses, and refunds the turn.
@@ -71,9 +65,21 @@ struct Part<'p> {
 pub(crate) struct Fallback {
     pub(crate) known_refusal: Option<Box<Decision>>,
     pub(crate) refuses: bool,
+    /// The limits that flag the request instead of refusing it.
+    pub(crate) flagged: Vec<Name>,
     pub(crate) local: Vec<OwnedCharge>,
     /// The charges of limits without a choice, for an overloaded store.
     pub(crate) local_if_overloaded: Vec<OwnedCharge>,
+}
+
+impl Fallback {
+    fn refuse(&mut self, limit: &Limit) {
+        if limit.flags() {
+            self.flagged.push(limit.name);
+        } else if !limit.is_dry_run() {
+            self.refuses = true;
+        }
+    }
 }
 
 impl<'p, 'r> Ask<'p, 'r> {
@@ -98,15 +104,21 @@ impl<'p, 'r> Ask<'p, 'r> {
         if !plan.choices.is_empty() {
             self.read_chosen(head);
         }
-        let is_enforced = |part: &&Part<'_>| !part.planned.limit.is_shadow();
-        if self.parts.len() > Charge::MOST
-            && self.parts.iter().filter(is_enforced).count() > Charge::MOST
-        {
-            self.refusal = Some(Reason::TooManyLimits);
-            self.parts.clear();
+        if self.parts.len() > Charge::MOST {
+            self.drop_dry_runs();
         }
         if self.refusal.is_some() {
             self.leave_out_shared();
+        }
+    }
+
+    /// Drops dry runs, because the store would fail for the other limits too.
+    #[cold]
+    fn drop_dry_runs(&mut self) {
+        self.parts.retain(|part| !part.planned.limit.is_dry_run());
+        if self.parts.len() > Charge::MOST {
+            self.refusal = Some(Reason::TooManyLimits);
+            self.parts.clear();
         }
     }
 
@@ -238,9 +250,6 @@ impl<'p, 'r> Ask<'p, 'r> {
         if self.plan.makes_wait {
             bound_waits(&mut charges, has_room);
         }
-        if charges.len() > Charge::MOST {
-            drop_shadows(&mut charges);
-        }
         charges
     }
 
@@ -350,7 +359,7 @@ impl<'p, 'r> Ask<'p, 'r> {
             let local = match choice {
                 Some(OnStoreFailure::Allow) => continue,
                 Some(OnStoreFailure::Refuse) => {
-                    fallback.refuses = true;
+                    fallback.refuse(limit);
                     continue;
                 }
                 Some(OnStoreFailure::Local) => &mut fallback.local,
@@ -363,7 +372,8 @@ impl<'p, 'r> Ask<'p, 'r> {
             match share {
                 Some(share) => local.push(OwnedCharge::from(&self.charge(part)).with_quota(share)),
                 // If the share of a request's own quota cannot be represented, the limit refuses.
-                None => fallback.refuses |= choice.is_some() && !limit.is_shadow(),
+                None if choice.is_some() => fallback.refuse(limit),
+                None => {}
             }
         }
         // The request is refused anyway, so let it count by the local limits.

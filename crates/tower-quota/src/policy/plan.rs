@@ -6,7 +6,9 @@ use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tower_quota_core::{Charge, ChargeMode, Decision, Key, Name, Operation, Outcome, Quota};
+use tower_quota_core::{
+    Charge, ChargeMode, Decision, Key, Name, Operation, Outcome, OwnedCharge, Quota,
+};
 
 use super::choose::Choose;
 use super::lists::Lists;
@@ -158,6 +160,14 @@ impl Plan {
         !self.settles && !self.makes_wait && !self.flags
     }
 
+    /// Returns whether any of these charges can refuse, delay or flag a request.
+    pub(crate) fn has_effect(&self, charges: &[OwnedCharge]) -> bool {
+        charges.iter().any(|owned| {
+            let charge = owned.as_charge();
+            !charge.is_shadow() || self.limit(charge.name()).is_some_and(Limit::flags)
+        })
+    }
+
     pub(crate) fn flagged(&self, decision: &Decision) -> Vec<Name> {
         if !self.flags {
             return Vec::new();
@@ -168,7 +178,7 @@ impl Plan {
             .collect()
     }
 
-    /// Turns the debts of limits that delay requests into waits.
+    /// Turns the debts of limits that delay requests into waits, for dry runs only in their statuses.
     pub(crate) fn delay(&self, decision: &mut Decision) {
         if !self.delays || !decision.is_allowed() {
             return;
@@ -198,7 +208,8 @@ impl Plan {
     pub(crate) fn record_in_flight(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
         let fails_closed = |charge: &Charge<'_>| {
             let planned = self.planned(charge.name().id());
-            planned.is_some_and(|planned| planned.on_store_failure == Some(OnStoreFailure::Refuse))
+            let choice = planned.and_then(|planned| planned.on_store_failure);
+            choice == Some(OnStoreFailure::Refuse) && !charge.is_shadow()
         };
         let recorded = self.record(charges);
         if recorded.is_empty() && charges.iter().any(fails_closed) {

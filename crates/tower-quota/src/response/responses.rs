@@ -6,7 +6,7 @@ use http::header::{
 };
 use http::{Method, Response, StatusCode};
 use http_body::Body as _;
-use tower_quota_core::{Decision, Name};
+use tower_quota_core::{Decision, Name, Outcome};
 
 use super::grpc::{self, GrpcStatus};
 use super::prepared::is_unreported;
@@ -20,6 +20,7 @@ use super::text::{field_text, members, push_separator, push_string, text_value};
 use super::write_headers::WriteHeaders;
 use crate::grpc_type::GRPC_STATUS;
 use crate::head::RequestHead;
+use crate::limit::Over;
 use crate::policy::Plan;
 use crate::protocol::Protocol;
 
@@ -178,15 +179,23 @@ fn has_failed(status: StatusCode, headers: &HeaderMap) -> bool {
         || grpc_status.is_some_and(|status| status != "0")
 }
 
-/// Adds `X-RateLimit-Shadow: "new", "newer"`.
+/// Adds `X-RateLimit-Shadow: "new", "challenge";flag, "tarpit";wait`.
 fn write_shadows(plan: &Plan, decision: &Decision, headers: &mut HeaderMap) {
     let mut list = field_text();
-    for status in decision.would_refuse() {
+    for status in decision.statuses().iter().filter(|status| status.is_shadow) {
         if is_hidden(plan, status.name) {
             continue;
         }
+        let limit = plan.limit(status.name);
+        let effect = match status.outcome {
+            Outcome::Allow => continue,
+            Outcome::Wait(_) => ";wait",
+            _ if limit.is_some_and(|limit| limit.over == Over::Flag) => ";flag",
+            _ => "",
+        };
         let mut name = field_text();
         push_string(&mut name, status.name.as_str());
+        name.push_str(effect);
         // An inner layer may have written the name.
         if !members(headers, &X_SHADOW).any(|inner| inner == name) {
             push_separator(&mut list);

@@ -15,6 +15,7 @@ mod decisions_observed;
 mod degraded;
 mod errors;
 mod fixture;
+mod flags;
 #[cfg(feature = "axum")]
 mod guesses;
 mod handle;
