@@ -11,6 +11,8 @@ use crate::settle::{ChargeRecord, Meter, Reservation};
 #[derive(Default)]
 pub(super) struct Admission {
     record: Option<Box<ChargeRecord>>,
+    /// The units that the request took after a wait.
+    holds: Option<Box<ChargeRecord>>,
     response: Option<Box<ResponseContext>>,
     mark: Option<Box<Mark>>,
 }
@@ -25,6 +27,7 @@ impl Admission {
     pub(super) fn new(record: Option<ChargeRecord>, mark: Option<Box<Mark>>) -> Self {
         Self {
             record: record.map(Box::new),
+            holds: None,
             response: None,
             mark,
         }
@@ -37,9 +40,20 @@ impl Admission {
     ) -> Self {
         Self {
             record: None,
+            holds: None,
             response,
             mark,
         }
+    }
+
+    pub(super) fn hold(&mut self, record: ChargeRecord) {
+        self.holds = Some(Box::new(record));
+    }
+
+    /// Adds the charges of a second decision, which also replaces the report.
+    pub(super) fn join(&mut self, mut second: Self) {
+        self.holds = second.record.take();
+        self.response = second.response.take();
     }
 
     pub(super) fn report(&mut self, response: Box<ResponseContext>) {
@@ -59,7 +73,11 @@ impl Admission {
             response: self.response.take(),
             reservation: None,
         };
-        if let Some(record) = self.record.take() {
+        // The reservation of the other charges contains the holds, and releases them in the end.
+        for record in [self.holds.take(), self.record.take()]
+            .into_iter()
+            .flatten()
+        {
             finish.settle(*record, request);
         }
         finish
@@ -68,8 +86,10 @@ impl Admission {
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        if let Some(record) = self.record.take() {
-            record.give_back();
+        for record in [self.record.take(), self.holds.take()] {
+            if let Some(record) = record {
+                record.give_back();
+            }
         }
     }
 }

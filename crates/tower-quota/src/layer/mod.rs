@@ -26,6 +26,7 @@ mod service;
 mod settings;
 mod shared;
 mod stage;
+mod turn;
 
 pub use self::body::ResponseBody;
 pub use self::future::ResponseFuture;

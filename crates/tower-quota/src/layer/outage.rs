@@ -23,7 +23,7 @@ impl<S: Store> Shared<S> {
     pub(super) fn fall_back<B>(
         self: &Arc<Self>,
         failure: &StoreCallError<S::Error>,
-        duration: Duration,
+        duration: Option<Duration>,
         mut context: Box<RequestContext>,
         request: &mut Request<B>,
     ) -> Step<S> {
@@ -32,7 +32,7 @@ impl<S: Store> Shared<S> {
             let failure = StoreFailure {
                 kind: failure.kind(),
                 error,
-                duration: Some(duration),
+                duration,
                 choice,
             };
             rules.observers.tell(&Event::Failed(failure), &rules);

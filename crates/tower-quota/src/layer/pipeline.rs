@@ -166,12 +166,19 @@ impl<S: Store> Shared<S> {
         if let Some(reason) = context.refusal {
             return Step::Respond(self.refuse_undecided(rules, reason, request));
         }
-        let recorded = core::mem::take(&mut context.recorded);
+        let mut recorded = core::mem::take(&mut context.recorded);
+        let wait = decision.wait();
+        let mut holds = Vec::new();
+        if !wait.is_zero() {
+            holds = recorded
+                .extract_if(.., |recorded| recorded.is_hold())
+                .collect();
+            ChargeRecord::new(self.settler(), report.by, decision, holds.clone()).give_back();
+        }
         let record = (!recorded.is_empty())
             .then(|| ChargeRecord::new(self.settler(), report.by, decision, recorded));
         // From here on, a panic refunds the charges.
         let mut admission = Admission::new(record, context.mark.take());
-        let wait = decision.wait();
         let mut place = None;
         if !wait.is_zero() {
             let key = waiting_key(decision, &context.keys);
@@ -202,11 +209,12 @@ impl<S: Store> Shared<S> {
             wait: wait.saturating_add(random_up_to(jitter)),
             place,
             admission,
+            holds,
             context,
         })
     }
 
-    fn settler(self: &Arc<Self>) -> Arc<dyn Settler> {
+    pub(super) fn settler(self: &Arc<Self>) -> Arc<dyn Settler> {
         Arc::clone(self) as Arc<dyn Settler>
     }
 }

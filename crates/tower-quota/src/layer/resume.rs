@@ -45,18 +45,23 @@ impl<S: Store> Shared<S> {
                         context.response.report.decision = Some(decision);
                         self.decided(context, request)
                     }
-                    Err(failure) => self.fall_back(&failure, duration, context, request),
+                    Err(failure) => self.fall_back(&failure, Some(duration), context, request),
                 }
             }
             Stage::Queue {
                 wait,
                 place,
                 mut admission,
+                holds,
                 mut context,
             } => {
                 // Hold no ready service meanwhile, because a queued request would keep its permit.
                 let is_closed = timeout(wait, place.closed()).await.is_ok();
+                drop(place);
                 if !is_closed {
+                    if !holds.is_empty() {
+                        return self.take_holds(admission, holds, context, request).await;
+                    }
                     admission.report(context.response);
                     return Step::Forward(admission);
                 }

@@ -10,7 +10,7 @@ use super::shared::CachedStore;
 use crate::policy::LookUps;
 use crate::request::{Place, RequestContext, Rules};
 use crate::response::RefusalBody;
-use crate::settle::InFlight;
+use crate::settle::{InFlight, RecordedCharge};
 use crate::traced::CallSpan;
 
 pub(super) enum Step<S: Store> {
@@ -37,6 +37,8 @@ pub(super) enum Stage<S: Store> {
         place: Place,
         /// The admission, which refunds the turn if the request is dropped.
         admission: Admission,
+        /// The units to take when the turn comes, so that waiting requests hold nothing.
+        holds: Vec<RecordedCharge>,
         context: Box<RequestContext>,
     },
 }

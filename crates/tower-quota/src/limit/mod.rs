@@ -250,7 +250,9 @@ impl Limit {
     /// bucket is as long as the longest wait, unless you set [`Quota::queue`]. See also
     /// [`max_waiting`](crate::RateLimitLayer::max_waiting).
     ///
-    /// If you drop a waiting request, the store refunds the charges. A leaky bucket only refunds the last turn.
+    /// If you drop a waiting request, the store refunds the charges. A leaky bucket only refunds the last turn. A waiting
+    /// request holds no unit of a [concurrency limit](crate::Quota::concurrent). The layer takes the unit when the turn
+    /// comes, or refuses the request.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.longest_wait = Some(longest);
         self.quota = self.quota.for_waits_of(longest);

@@ -33,6 +33,7 @@ pub(crate) enum Counted {
     Locally,
 }
 
+#[derive(Clone)]
 pub(crate) struct RecordedCharge {
     charge: OwnedCharge,
     pub(super) taken: u64,
@@ -75,7 +76,11 @@ impl RecordedCharge {
         self.is_shadow() && name.as_str().strip_prefix(Policy::DRY_RUN_PREFIX) == Some(limit)
     }
 
-    pub(super) fn is_hold(&self) -> bool {
+    pub(crate) fn as_charge(&self) -> Charge<'_> {
+        self.charge.as_charge()
+    }
+
+    pub(crate) fn is_hold(&self) -> bool {
         self.charge.as_charge().is_hold()
     }
 

@@ -66,3 +66,4 @@ mod top;
 #[cfg(feature = "redis")]
 mod unavailable_redis;
 mod waiting;
+mod waiting_holds;
