@@ -140,7 +140,8 @@ impl<S: Store> RateLimitLayer<S> {
     ///
     /// The layer refuses further requests without a charge. With 0, requests never wait. A key gets a place only while
     /// more places are free than the key holds. The shared key of limits without [`by`](crate::Limit::by) takes any
-    /// place. A waiting request costs a few kilobytes, but no task.
+    /// place. If several limits of the policy make requests wait, a limit also gets a place only while more places are
+    /// free than the limit holds, so that a full tarpit does not keep other requests from waiting. A waiting request costs a few kilobytes, but no task.
     ///
     /// Turns are not bounded. If a client hangs up before its last request, the turn of a leaky bucket stays empty, and
     /// later requests with the key wait longer, up to [`max_wait`](crate::Limit::max_wait). For a counter that clients

@@ -11,9 +11,9 @@ use crate::decided::Decided;
 use crate::flagged::Flagged;
 use crate::head::RequestHead;
 use crate::observe::Event;
-use crate::policy::{Ask, Explained, LookUps};
+use crate::policy::{Ask, Explained, LookUps, Plan};
 use crate::random::random_up_to;
-use crate::request::{RequestContext, ResponseContext, Rules};
+use crate::request::{RequestContext, ResponseContext, Rules, Waiter};
 use crate::response::Reason;
 use crate::settle::{ChargeRecord, InFlight, Settler};
 
@@ -86,7 +86,7 @@ impl<S: Store> Shared<S> {
         {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
         }
-        let charges = ask.charges(|key| self.queue.has_room(key));
+        let charges = ask.charges(|waiter| self.queue.has_room(waiter));
         let since = rules.observers.sample();
         let mut decision = Decision::default();
         // A memory store answers here, without a future, a box or a wait.
@@ -181,10 +181,10 @@ impl<S: Store> Shared<S> {
         let mut admission = Admission::new(record, context.mark.take());
         let mut place = None;
         if !wait.is_zero() {
-            let key = waiting_key(decision, &context.keys);
+            let waiter = waiter(&rules.plan, decision, &context.keys);
             // Take the place after the decision, because only the store knows whether the request
             // has to wait.
-            place = self.queue.place(key);
+            place = self.queue.place(&waiter);
             if place.is_none() {
                 // Dropping the admission refunds the charges, because the request gets no turn.
                 drop(admission);
@@ -219,11 +219,17 @@ impl<S: Store> Shared<S> {
     }
 }
 
-fn waiting_key<'k>(decision: &Decision, keys: &'k [(Name, Key<'static>)]) -> &'k Key<'static> {
+/// Returns the limit with the longest wait, and its key.
+fn waiter<'k>(plan: &Plan, decision: &Decision, keys: &'k [(Name, Key<'static>)]) -> Waiter<'k> {
     let longest = decision.enforced().max_by_key(|status| status.outcome);
-    longest
-        .and_then(|status| keys.iter().find(|(limit, _)| *limit == status.name))
-        .map_or(const { &Key::EVERYONE }, |(_, key)| key)
+    let found = longest.and_then(|status| keys.iter().find(|(limit, _)| *limit == status.name));
+    match found {
+        Some((limit, key)) => plan.waiter(*limit, key),
+        None => Waiter {
+            limit: None,
+            key: const { &Key::EVERYONE },
+        },
+    }
 }
 
 /// Turns a wait without a place into a refusal with `Retry-After`.

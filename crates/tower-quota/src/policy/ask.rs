@@ -13,6 +13,7 @@ use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{MAX_SENT_KEYS, is_conflict};
 use crate::limit::{Limit, MissingKey};
+use crate::request::Waiter;
 use crate::response::Reason;
 
 const INLINE_LIMITS: usize = 4;
@@ -35,7 +36,7 @@ pub(crate) type Charges<'a> = SmallVec<[Charge<'a>; INLINE_LIMITS]>;
 ///
 /// If a limit counts refusals or strikes, the waits stay. The layer then refuses, and refunds the turn.
 #[cold]
-fn bound_waits(charges: &mut Charges<'_>, has_room: impl Fn(&Key<'_>) -> bool) {
+fn bound_waits(charges: &mut Charges<'_>, plan: &Plan, has_room: impl Fn(&Waiter<'_>) -> bool) {
     let may_wait = |charge: &Charge<'_>| charge.max_wait_micros() > 0;
     let costs = |charge: &Charge<'_>| {
         charge.counts_refusals() || may_wait(charge) && charge.penalised_by().is_some()
@@ -44,7 +45,7 @@ fn bound_waits(charges: &mut Charges<'_>, has_room: impl Fn(&Key<'_>) -> bool) {
         return;
     }
     for charge in charges {
-        if may_wait(charge) && !has_room(charge.key()) {
+        if may_wait(charge) && !has_room(&plan.waiter(charge.name(), charge.key())) {
             *charge = charge.max_wait(Duration::ZERO);
         }
     }
@@ -242,13 +243,13 @@ impl<'p, 'r> Ask<'p, 'r> {
     }
 
     #[inline(always)] // Inlined, it fills its list in place: charges are large.
-    pub(crate) fn charges(&self, has_room: impl Fn(&Key<'_>) -> bool) -> Charges<'_> {
+    pub(crate) fn charges(&self, has_room: impl Fn(&Waiter<'_>) -> bool) -> Charges<'_> {
         let mut charges = Charges::new();
         for part in &self.parts {
             charges.push(self.charge(part));
         }
         if self.plan.makes_wait {
-            bound_waits(&mut charges, has_room);
+            bound_waits(&mut charges, self.plan, has_room);
         }
         charges
     }

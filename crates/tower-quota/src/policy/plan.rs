@@ -17,6 +17,7 @@ use super::{Overrides, Policy};
 use crate::degraded::OnStoreFailure;
 use crate::key::KeyExtractor;
 use crate::limit::{ById, Limit, Over};
+use crate::request::Waiter;
 use crate::response::PreparedTexts;
 use crate::settle::{RecordedCharge, release};
 
@@ -35,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) begins_with_limits: bool,
     settles: bool,
     pub(crate) makes_wait: bool,
+    /// Whether several limits share the places of waiting requests.
+    shares_places: bool,
     flags: bool,
     delays: bool,
 }
@@ -72,10 +75,12 @@ impl Plan {
         let listed = policy.limits.len();
         let mut limits = policy.limits;
         // A closure may choose a quota that makes requests wait.
-        let mut makes_wait = policy.overrides.is_some() || limits.iter().any(Limit::makes_wait);
+        let may_wait = |limit: &&Limit| policy.overrides.is_some() || limit.makes_wait();
+        let mut waiting_limits = limits.iter().filter(may_wait).count();
         let mut choices = Vec::with_capacity(policy.choices.len());
         for choice in policy.choices {
-            makes_wait |= choice.limits.iter().any(|limit| !limit.is_shadow());
+            let enforced = choice.limits.iter().filter(|limit| !limit.is_shadow());
+            waiting_limits += enforced.count();
             let first = limits.len();
             limits.extend(choice.limits);
             choices.push(PlannedChoice {
@@ -129,7 +134,8 @@ impl Plan {
             version: policy.version,
             begins_with_limits,
             settles,
-            makes_wait,
+            makes_wait: waiting_limits > 0,
+            shares_places: waiting_limits > 1,
             flags,
             delays,
         }
@@ -239,6 +245,11 @@ impl Plan {
             }
         }
         recorded
+    }
+
+    pub(crate) fn waiter<'a>(&self, limit: Name, key: &'a Key<'a>) -> Waiter<'a> {
+        let limit = self.shares_places.then_some(limit);
+        Waiter { limit, key }
     }
 
     pub(crate) fn wait_jitter(&self, decision: &Decision) -> Duration {

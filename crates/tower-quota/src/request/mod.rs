@@ -9,6 +9,6 @@ mod streaks;
 
 pub(crate) use self::context::RequestContext;
 pub(crate) use self::observed::Observed;
-pub(crate) use self::queue::{Place, Queue};
+pub(crate) use self::queue::{Place, Queue, Waiter};
 pub(crate) use self::response_context::ResponseContext;
 pub(crate) use self::rules::Rules;

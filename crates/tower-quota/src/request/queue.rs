@@ -3,12 +3,13 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
-use tower_quota_core::Key;
+use tower_quota_core::{Key, Name};
 
 /// The places of requests that wait for their turn.
 ///
 /// A key gets a place while fewer of its requests wait than places are free, so a key takes at most half of the places
-/// (Choudhury and Hahne, "Dynamic queue length thresholds", 1998).
+/// (Choudhury and Hahne, "Dynamic queue length thresholds", 1998). The same holds for a limit, if several limits of the
+/// policy make requests wait.
 pub(crate) struct Queue {
     places: Mutex<Places>,
     hasher: RandomState,
@@ -19,12 +20,27 @@ struct Places {
     /// The number of places, or 0 after the queue is closed.
     capacity: usize,
     waiting: usize,
-    of_key: HashMap<u64, usize>,
+    /// The numbers of waiting requests by key and by limit.
+    of: HashMap<u64, usize>,
+}
+
+/// The limit that makes a request wait, and its key.
+pub(crate) struct Waiter<'a> {
+    /// The limit, unless all places are for one limit.
+    pub(crate) limit: Option<Name>,
+    pub(crate) key: &'a Key<'a>,
 }
 
 pub(crate) struct Place {
     queue: Arc<Queue>,
+    numbers: Numbers,
+}
+
+/// The hashes of a key and of a limit.
+#[derive(Clone, Copy)]
+struct Numbers {
     key: u64,
+    limit: Option<u64>,
 }
 
 impl Queue {
@@ -34,7 +50,7 @@ impl Queue {
         let places = Places {
             capacity,
             waiting: 0,
-            of_key: HashMap::new(),
+            of: HashMap::new(),
         };
         Self {
             places: Mutex::new(places),
@@ -47,22 +63,24 @@ impl Queue {
         self.lock().capacity = capacity;
     }
 
-    pub(crate) fn has_room(&self, key: &Key<'_>) -> bool {
-        let number = self.number(key);
-        self.lock().has_room(key, number)
+    pub(crate) fn has_room(&self, waiter: &Waiter<'_>) -> bool {
+        let numbers = self.numbers(waiter);
+        self.lock().has_room(waiter, numbers)
     }
 
-    pub(crate) fn place(self: &Arc<Self>, key: &Key<'_>) -> Option<Place> {
-        let number = self.number(key);
+    pub(crate) fn place(self: &Arc<Self>, waiter: &Waiter<'_>) -> Option<Place> {
+        let numbers = self.numbers(waiter);
         let mut places = self.lock();
-        if !places.has_room(key, number) {
+        if !places.has_room(waiter, numbers) {
             return None;
         }
         places.waiting += 1;
-        *places.of_key.entry(number).or_default() += 1;
+        for number in numbers.all() {
+            *places.of.entry(number).or_default() += 1;
+        }
         Some(Place {
             queue: Arc::clone(self),
-            key: number,
+            numbers,
         })
     }
 
@@ -75,8 +93,12 @@ impl Queue {
         self.closed.notify_waiters();
     }
 
-    fn number(&self, key: &Key<'_>) -> u64 {
-        self.hasher.hash_one((key.scope().id(), key.as_bytes()))
+    fn numbers(&self, waiter: &Waiter<'_>) -> Numbers {
+        let key = waiter.key;
+        Numbers {
+            key: self.hasher.hash_one((key.scope().id(), key.as_bytes())),
+            limit: waiter.limit.map(|limit| self.hasher.hash_one(limit.id())),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Places> {
@@ -85,14 +107,24 @@ impl Queue {
     }
 }
 
+impl Numbers {
+    fn all(self) -> impl Iterator<Item = u64> {
+        [self.key].into_iter().chain(self.limit)
+    }
+}
+
 impl Places {
-    fn has_room(&self, key: &Key<'_>, number: u64) -> bool {
+    fn has_room(&self, waiter: &Waiter<'_>, numbers: Numbers) -> bool {
         let free = self.capacity.saturating_sub(self.waiting);
-        if *key == Key::EVERYONE {
+        let waiting = |number| self.of.get(&number).copied().unwrap_or_default();
+        if numbers.limit.is_some_and(|limit| waiting(limit) >= free) {
+            return false;
+        }
+        if *waiter.key == Key::EVERYONE {
             // Limits without a key have no clients among which to divide the queue.
             return free > 0;
         }
-        self.of_key.get(&number).copied().unwrap_or_default() < free
+        waiting(numbers.key) < free
     }
 }
 
@@ -111,10 +143,12 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut places = self.queue.lock();
         places.waiting -= 1;
-        if let Some(waiting) = places.of_key.get_mut(&self.key) {
-            *waiting -= 1;
-            if *waiting == 0 {
-                places.of_key.remove(&self.key);
+        for number in self.numbers.all() {
+            if let Some(waiting) = places.of.get_mut(&number) {
+                *waiting -= 1;
+                if *waiting == 0 {
+                    places.of.remove(&number);
+                }
             }
         }
     }

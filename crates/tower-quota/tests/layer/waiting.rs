@@ -6,7 +6,9 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use tokio::time::timeout;
 use tower::{Layer, Service, ServiceExt};
-use tower_quota::{Limit, MemoryStore, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer};
+use tower_quota::{
+    Limit, MemoryStore, OnStoreFailure, Over, Penalty, Policy, Quota, RateLimitLayer, key, when,
+};
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{
@@ -370,6 +372,42 @@ async fn places_are_shared_among_keys() {
     // Both requests of a new client get a turn.
     assert_eq!(ask(100).await.unwrap().unwrap().status(), 200);
     assert_eq!(ask(100).await.unwrap().unwrap().status(), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn places_are_shared_among_limits() {
+    let step = secs(3);
+    let tarpit = per_hour("tarpit", 1)
+        .by(key::header("k"))
+        .over(Over::Delay { step, most: step })
+        .when(when::path("/login"));
+    let work = queue(100).when(when::path("/work"));
+    let limited = Limited::with(policy_of(tarpit).limit(work), |layer| {
+        layer.max_waiting(100)
+    });
+    let ask = |path: &str, client: usize| {
+        let request = Request::get(path).header("k", client.to_string());
+        tokio::spawn(limited.service.clone().oneshot(request.body(()).unwrap()))
+    };
+    let made_up: Vec<_> = (0..240).map(|request| ask("/login", request / 2)).collect();
+    let honest: Vec<_> = (0..10).map(|_| ask("/work", 0)).collect();
+    for request in honest {
+        assert_eq!(request.await.unwrap().unwrap().status(), 200);
+    }
+    drop(made_up);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lone_waiting_limit_has_all_places() {
+    let policy = policy_of(queue(100)).limit(per_hour("hour", 100));
+    let layer = RateLimitLayer::new(stopped_store(), policy).max_waiting(10);
+    let (handle, service) = (layer.handle(), layer.layer(Inner::default()));
+    let waiting: Vec<_> = (0..20)
+        .map(|_| tokio::spawn(service.clone().oneshot(Request::new(()))))
+        .collect();
+    tokio::task::yield_now().await;
+    assert_eq!(handle.waiting(), 10);
+    drop(waiting);
 }
 
 #[tokio::test(start_paused = true)]
