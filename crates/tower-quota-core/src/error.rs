@@ -61,7 +61,7 @@ pub enum ConfigError {
         /// The units per window or at the same time.
         units: u64,
     },
-    /// An expiry of holds on another algorithm than the concurrency limit.
+    /// An expiry or a longest duration of holds on another algorithm than the concurrency limit.
     NotConcurrent(Algorithm),
     /// A quota divided among 0 instances.
     ZeroInstances,
@@ -230,7 +230,7 @@ impl fmt::Display for ConfigError {
             ),
             Self::NotConcurrent(algorithm) => write!(
                 f,
-                "a {algorithm} has no holds that expire: only a concurrency limit takes a `ttl`"
+                "a {algorithm} has no holds that expire: only a concurrency limit takes a `ttl` or a longest hold"
             ),
             Self::ShareTooSmall {
                 units,

@@ -211,6 +211,8 @@ impl Limit {
             if self.delays() {
                 return Err(ConfigError::DelayedHold(self.name));
             }
+        } else if self.longest_hold.is_some() {
+            return Err(ConfigError::NotConcurrent(self.quota.algorithm()));
         }
         match self.cost {
             Cost::Constant(cost) if cost > self.quota.capacity() && !self.is_at_most => {

@@ -13,7 +13,7 @@ use tower_quota_core::{Key, Name, Penalty, Quota};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{KeyExtractor, everyone};
-use crate::settle::{Rule, Settle, SettleRule};
+use crate::settle::{LongestHold, Rule, Settle, SettleRule};
 use crate::when::{Condition, not};
 
 pub(crate) use self::by_id::ById;
@@ -50,6 +50,7 @@ pub struct Limit {
     counts_refusals: bool,
     is_exact: bool,
     pub(crate) settle_rule: Option<SettleRule>,
+    pub(crate) longest_hold: Option<LongestHold>,
     pub(crate) jitter: Duration,
     is_shadow: bool,
     pub(crate) over: Over,
@@ -119,6 +120,7 @@ impl Limit {
             counts_refusals: false,
             is_exact: false,
             settle_rule: None,
+            longest_hold: None,
             jitter: Duration::ZERO,
             is_shadow: false,
             over: Over::Refuse,
@@ -279,6 +281,25 @@ impl Limit {
     /// gain no units by disconnecting. Without [`settle`](Self::settle), the handler settles.
     pub fn on_abandoned(mut self, choice: Settle) -> Self {
         self.settle_rule.get_or_insert_default().abandoned = choice;
+        self
+    }
+
+    /// Ends the holds of a [concurrency limit](crate::Quota::concurrent) after this time, while the request runs on.
+    ///
+    /// By default a hold lasts as long as the request. A client that sends a head and no body could then hold a unit
+    /// without end. Set a time above your longest request, and put timeouts for bodies and responses inside the layer,
+    /// because the request itself is not ended. The units return at most a third of the [`ttl`](crate::Quota::ttl)
+    /// later, and not before the `ttl`. The first such hold is logged.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_quota::{Limit, Quota};
+    ///
+    /// let uploads = Limit::new("uploads", Quota::concurrent(200)).longest_hold(Duration::from_secs(900));
+    /// # let _ = uploads;
+    /// ```
+    pub fn longest_hold(mut self, longest: Duration) -> Self {
+        self.longest_hold = Some(LongestHold::new(longest));
         self
     }
 

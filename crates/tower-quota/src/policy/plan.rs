@@ -234,14 +234,15 @@ impl Plan {
         });
         let mut recorded = Vec::new();
         for charge in charges {
+            let limit = self.limit(charge.name());
             let rule = if charge.is_hold() {
                 Some(release())
             } else {
-                self.limit(charge.name())
-                    .and_then(|limit| limit.settle_rule.clone())
+                limit.and_then(|limit| limit.settle_rule.clone())
             };
             if may_wait || rule.is_some() {
-                recorded.push(RecordedCharge::new(charge, rule));
+                let longest = limit.and_then(|limit| limit.longest_hold.as_ref());
+                recorded.push(RecordedCharge::new(charge, rule).with_longest_hold(longest));
             }
         }
         recorded

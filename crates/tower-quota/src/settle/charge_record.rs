@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tower_quota_core::{Charge, Decision, Name, Operation, OwnedCharge, Timestamp};
 
 use super::Settle;
-use super::hold::Renewal;
+use super::hold::{HeldUnits, LongestHold, Renewal};
 use super::rule::SettleRule;
 use crate::policy::Policy;
 
@@ -41,6 +41,7 @@ pub(crate) struct RecordedCharge {
     pub(super) available: u64,
     /// The rule that settles, absent if the charge is only recorded for a refund.
     pub(super) rule: Option<SettleRule>,
+    longest_hold: Option<LongestHold>,
 }
 
 pub(crate) struct ChargeRecord {
@@ -60,7 +61,13 @@ impl RecordedCharge {
             reset_after: Duration::ZERO,
             available: 0,
             rule,
+            longest_hold: None,
         }
+    }
+
+    pub(crate) fn with_longest_hold(mut self, longest: Option<&LongestHold>) -> Self {
+        self.longest_hold = longest.cloned();
+        self
     }
 
     pub(super) const fn name(&self) -> Name {
@@ -84,9 +91,12 @@ impl RecordedCharge {
         self.charge.as_charge().is_hold()
     }
 
-    pub(super) fn as_hold(&self) -> Option<OwnedCharge> {
+    fn held_units(&self) -> Option<HeldUnits> {
         let charge = self.charge.as_charge().cost(self.taken);
-        (self.is_hold() && self.taken > 0).then(|| OwnedCharge::from(&charge))
+        (self.is_hold() && self.taken > 0).then(|| HeldUnits {
+            charge: OwnedCharge::from(&charge),
+            longest: self.longest_hold.clone(),
+        })
     }
 
     fn charge(&self, units: u64) -> Charge<'_> {
@@ -117,7 +127,10 @@ impl ChargeRecord {
             recorded.available = status.taken.saturating_add(status.remaining());
             !status.outcome.is_refusal()
         });
-        let holds = charges.iter().filter_map(RecordedCharge::as_hold).collect();
+        let holds = charges
+            .iter()
+            .filter_map(RecordedCharge::held_units)
+            .collect();
         let renewer = Arc::clone(&settler);
         let taken_at = decision.at();
         let renewal = Renewal::start(holds, move |holds| {

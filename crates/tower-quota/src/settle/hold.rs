@@ -1,11 +1,13 @@
 //! The units that a request holds for a [concurrency limit](crate::Quota::concurrent).
 
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use std::sync::Arc;
 
 use http::response::Parts;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
-use tower_quota_core::{Charge, OwnedCharge};
+use tower_quota_core::{Charge, Name, OwnedCharge};
 
 use super::rule::SettleRule;
 use super::{ResponseEnd, Rule, Settle};
@@ -29,23 +31,77 @@ impl Rule for Release {
     }
 }
 
+/// The longest time for which the layer renews a hold. Clones log the first hold that reaches the end.
+#[derive(Clone)]
+pub(crate) struct LongestHold {
+    longest: Duration,
+    is_logged: Arc<AtomicBool>,
+}
+
+impl LongestHold {
+    pub(crate) fn new(longest: Duration) -> Self {
+        Self {
+            longest,
+            is_logged: Arc::default(),
+        }
+    }
+
+    /// Returns whether a hold of this age expires at the end without another renewal.
+    fn is_over(&self, limit: Name, age: Duration, ttl: Duration) -> bool {
+        let is_over = age + ttl - ttl / 3 >= self.longest;
+        if is_over && !self.is_logged.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                target: "tower_quota",
+                "the limit {:?}: a request has held units for {:?}, so the units return while the request runs. Put \
+                 timeouts for bodies and responses inside the layer. This is logged once",
+                limit.as_str(),
+                self.longest,
+            );
+        }
+        is_over
+    }
+}
+
+/// Units to renew.
+pub(super) struct HeldUnits {
+    pub(super) charge: OwnedCharge,
+    pub(super) longest: Option<LongestHold>,
+}
+
+impl HeldUnits {
+    fn ttl(&self) -> Duration {
+        self.charge.as_charge().quota().period()
+    }
+
+    fn is_over(&self, age: Duration) -> bool {
+        let limit = self.charge.name();
+        let longest = self.longest.as_ref();
+        longest.is_some_and(|longest| longest.is_over(limit, age, self.ttl()))
+    }
+}
+
 pub(super) struct Renewal(AbortHandle);
 
 impl Renewal {
     /// Starts the renewals. Without a runtime, holds expire after their `ttl`.
     pub(super) fn start(
-        holds: Vec<OwnedCharge>,
+        mut holds: Vec<HeldUnits>,
         renew: impl Fn(&[Charge<'_>]) + Send + 'static,
     ) -> Option<Self> {
-        let shortest = holds.iter().map(|hold| hold.as_charge().quota().period());
-        let shortest = shortest.min()?;
+        let shortest = holds.iter().map(HeldUnits::ttl).min()?;
         let renewing = async move {
-            let charges: Vec<Charge<'_>> = holds.iter().map(OwnedCharge::as_charge).collect();
-            loop {
+            let mut age = Duration::ZERO;
+            while !holds.is_empty() {
                 // Renewing after a third of the time leaves room to repeat a failed renewal.
                 #[expect(clippy::disallowed_methods, reason = "a renewal is waited for")]
                 tokio::time::sleep(shortest / 3).await;
-                renew(&charges);
+                age += shortest / 3;
+                holds.retain(|hold| !hold.is_over(age));
+                let charges: Vec<Charge<'_>> =
+                    holds.iter().map(|hold| hold.charge.as_charge()).collect();
+                if !charges.is_empty() {
+                    renew(&charges);
+                }
             }
         };
         let task = Handle::try_current().ok()?.spawn(renewing);

@@ -60,6 +60,8 @@
 //! The renewal is a task on tokio's timer. Without a runtime, the layer cannot renew, so the hold of a request expires
 //! after the `ttl` even if the request runs on. On a runtime without a timer, the task panics, and the hold expires too.
 //!
+//! Bound the holds of requests that stall by [`Limit::longest_hold`](crate::Limit::longest_hold).
+//!
 //! ```
 //! use tower_quota::{Limit, Policy, Quota, key};
 //!
@@ -111,7 +113,7 @@ pub use self::amount::{BodyBytes, body_bytes, cost_header, try_cost_header};
 pub(crate) use self::charge_record::{ChargeRecord, Counted, RecordedCharge, Settler};
 pub(crate) use self::detach::detach;
 pub use self::end::ResponseEnd;
-pub(crate) use self::hold::release;
+pub(crate) use self::hold::{LongestHold, release};
 pub(crate) use self::in_flight::InFlight;
 pub(crate) use self::meter::Meter;
 pub use self::reservation::Reservation;

@@ -9,6 +9,7 @@ mod correct;
 mod fixture;
 mod limits;
 mod log;
+mod longest_hold;
 mod page;
 mod spans;
 mod stores;
