@@ -1,4 +1,3 @@
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::collections::HashMap;
 use std::time::Instant;
@@ -13,13 +12,11 @@ type Ends = HashMap<Name, HashMap<Key<'static>, Instant>>;
 /// The blocked clients. A change copies the map, so requests read it without a lock.
 #[derive(Default)]
 pub(crate) struct Blocks {
-    /// Whether the map has entries. Loading the map would cost each request a tenth of its time.
-    any: AtomicBool,
     ends: ArcSwap<Ends>,
 }
 
 impl Blocks {
-    /// Returns `false` above the maximum. From the first block on, requests read the map.
+    /// Returns `false` above the maximum.
     pub(crate) fn insert(&self, limit: Name, key: &Key<'_>, length: Duration) -> bool {
         let now = super::now();
         // `Instant` cannot hold the end, so block for a century.
@@ -41,7 +38,6 @@ impl Blocks {
             }
             ends
         });
-        self.any.store(true, Ordering::Release);
         has_room
     }
 
@@ -63,10 +59,6 @@ impl Blocks {
         until
             .checked_duration_since(super::now())
             .filter(|left| !left.is_zero())
-    }
-
-    pub(crate) fn are_empty(&self) -> bool {
-        !self.any.load(Ordering::Acquire)
     }
 
     pub(crate) fn has(&self, limit: Name, key: &Key<'_>) -> bool {

@@ -14,6 +14,7 @@ use tower_quota_core::{
 pub use self::client::ClientKey;
 pub use self::error::HandleError;
 use crate::checks::ChecksReport;
+use crate::clients::Blocks;
 #[cfg(feature = "top")]
 use crate::clients::{TopClient, TopWindow};
 use crate::head::RequestHead;
@@ -272,7 +273,12 @@ impl<S: Store> RateLimitHandle<S> {
         if key.as_bytes().is_empty() && key != Key::EVERYONE {
             return Err(HandleError::UnreadableKey(limit));
         }
-        if self.shared.blocks.insert(limit, &key, length) {
+        if self
+            .shared
+            .blocks
+            .get_or_init(Blocks::default)
+            .insert(limit, &key, length)
+        {
             Ok(())
         } else {
             Err(HandleError::TooManyBlocks)
@@ -286,7 +292,8 @@ impl<S: Store> RateLimitHandle<S> {
         client: impl Into<ClientKey<'k>>,
     ) -> Result<bool, HandleError<S::Error>> {
         let (limit, key) = self.client(limit, client.into())?;
-        Ok(self.shared.blocks.remove(limit, &key))
+        let blocks = self.shared.blocks.get();
+        Ok(blocks.is_some_and(|blocks| blocks.remove(limit, &key)))
     }
 
     /// Returns the remaining time of a [block](Self::block), if the client is blocked.
@@ -296,7 +303,8 @@ impl<S: Store> RateLimitHandle<S> {
         client: impl Into<ClientKey<'k>>,
     ) -> Result<Option<Duration>, HandleError<S::Error>> {
         let (limit, key) = self.client(limit, client.into())?;
-        Ok(self.shared.blocks.remaining(limit, &key))
+        let blocks = self.shared.blocks.get();
+        Ok(blocks.and_then(|blocks| blocks.remaining(limit, &key)))
     }
 
     /// Returns the clients that this process refused most in a window, with the refusing limits.

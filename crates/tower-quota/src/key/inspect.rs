@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::all::All;
 use super::client_ip::ClientIp;
-use super::custom::ClosureKey;
+use super::custom::{ClosureKey, EveryoneKey};
 use super::extractor::KeyExtractor;
 use super::first_of::FirstOf;
 #[cfg(feature = "jwt")]
@@ -38,6 +38,15 @@ pub(crate) fn identity(extractor: &dyn KeyExtractor) -> u64 {
         identity(part).hash(&mut hasher);
     }
     hasher.finish()
+}
+
+/// Returns whether all requests have the same key.
+pub(crate) fn is_everyone(extractor: &dyn KeyExtractor) -> bool {
+    let any: &dyn Any = extractor;
+    match pointee(any) {
+        Some(inner) => is_everyone(inner),
+        None => any.is::<EveryoneKey>(),
+    }
 }
 
 /// Returns whether the key needs the peer address, which the server did not attach.

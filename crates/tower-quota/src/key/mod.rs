@@ -86,7 +86,7 @@ pub(crate) use self::custom::{CLOSURE_MARK, EXTENSION_MARK};
 pub use self::custom::{ClosureKey, EveryoneKey, everyone, extension, from_fn};
 pub use self::extractor::KeyExtractor;
 pub use self::first_of::{FirstOf, first_of};
-pub(crate) use self::inspect::{identity, lacks_address};
+pub(crate) use self::inspect::{identity, is_everyone, lacks_address};
 #[cfg(feature = "jwt")]
 pub use self::jwt::{InvalidJwtKey, JwtClaim, JwtKey, jwt_claim, unverified_jwt_claim};
 pub(crate) use self::mistake::Mistake;

@@ -10,10 +10,16 @@ use crate::settle::{ChargeRecord, Meter, Reservation};
 /// The parts are boxed, because the future of every request reserves the space.
 #[derive(Default)]
 pub(super) struct Admission {
-    record: Option<Box<ChargeRecord>>,
-    /// The units that the request took after a wait.
-    holds: Option<Box<ChargeRecord>>,
     response: Option<Box<ResponseContext>>,
+    rare: Option<Box<Rare>>,
+}
+
+/// What few admitted requests have.
+#[derive(Default)]
+struct Rare {
+    record: Option<ChargeRecord>,
+    /// The units that the request took after a wait.
+    holds: Option<ChargeRecord>,
     mark: Option<Box<Mark>>,
 }
 
@@ -24,36 +30,35 @@ pub(super) struct Finish {
 }
 
 impl Admission {
-    pub(super) fn new(record: Option<ChargeRecord>, mark: Option<Box<Mark>>) -> Self {
-        Self {
-            record: record.map(Box::new),
-            holds: None,
-            response: None,
-            mark,
-        }
-    }
-
-    /// Returns an admission without charges to settle.
-    pub(super) fn reporting(
+    pub(super) fn new(
         response: Option<Box<ResponseContext>>,
+        record: Option<ChargeRecord>,
         mark: Option<Box<Mark>>,
     ) -> Self {
-        Self {
-            record: None,
-            holds: None,
+        let mut admission = Self {
             response,
-            mark,
+            rare: None,
+        };
+        if record.is_some() || mark.is_some() {
+            admission.rare = Some(Box::new(Rare {
+                record,
+                holds: None,
+                mark,
+            }));
         }
+        admission
     }
 
     pub(super) fn hold(&mut self, record: ChargeRecord) {
-        self.holds = Some(Box::new(record));
+        self.rare.get_or_insert_default().holds = Some(record);
     }
 
     /// Adds the charges of a second decision, which also replaces the report.
-    pub(super) fn join(&mut self, mut second: Self) {
-        self.holds = second.record.take();
-        self.response = second.response.take();
+    pub(super) fn join(&mut self, second: Self) {
+        self.response = second.response;
+        if let Some(mut rare) = second.rare {
+            self.rare.get_or_insert_default().holds = rare.record.take();
+        }
     }
 
     pub(super) fn report(&mut self, response: Box<ResponseContext>) {
@@ -65,36 +70,41 @@ impl Admission {
     }
 
     /// Hands the charges over to the handler. The charges settle when the response ends.
-    pub(super) fn forward<B>(mut self, request: &mut Request<B>) -> Finish {
-        if let Some(mark) = self.mark.take() {
-            mark.attach_to(request);
-        }
+    pub(super) fn forward<B>(self, request: &mut Request<B>) -> Finish {
         let mut finish = Finish {
-            response: self.response.take(),
+            response: self.response,
             reservation: None,
         };
-        // The reservation of the other charges contains the holds, and releases them in the end.
-        for record in [self.holds.take(), self.record.take()]
-            .into_iter()
-            .flatten()
-        {
-            finish.settle(*record, request);
+        if let Some(rare) = self.rare {
+            finish.open(rare, request);
         }
         finish
     }
 }
 
-impl Drop for Admission {
+impl Drop for Rare {
     fn drop(&mut self) {
-        for record in [self.record.take(), self.holds.take()] {
-            if let Some(record) = record {
-                record.give_back();
-            }
+        for record in [&self.record, &self.holds].into_iter().flatten() {
+            record.give_back();
         }
     }
 }
 
 impl Finish {
+    #[inline(never)]
+    fn open<B>(&mut self, mut rare: Box<Rare>, request: &mut Request<B>) {
+        if let Some(mark) = rare.mark.take() {
+            mark.attach_to(request);
+        }
+        // The reservation of the other charges contains the holds, and releases them in the end.
+        for record in [rare.holds.take(), rare.record.take()]
+            .into_iter()
+            .flatten()
+        {
+            self.settle(record, request);
+        }
+    }
+
     fn settle<B>(&mut self, record: ChargeRecord, request: &mut Request<B>) {
         let is_local = record.is_local();
         let reservation = Reservation::open(record, request);

@@ -15,7 +15,6 @@ use crate::flagged::Flagged;
 use crate::observe::{Event, StoreFailure};
 use crate::request::RequestContext;
 use crate::response::{Reason, RefusalBody};
-use crate::settle::Counted;
 use crate::store_call::StoreCallError;
 
 impl<S: Store> Shared<S> {
@@ -50,7 +49,7 @@ impl<S: Store> Shared<S> {
         // An outage must not release a client who was refused before, whatever the limit's choice.
         if let Some(known_refusal) = fallback.known_refusal.take() {
             tell(Some(OnStoreFailure::Local));
-            context.response.report.by = Counted::Locally;
+            context.response.report.is_local = true;
             context.response.report.decision = Some(*known_refusal);
             return self.decided(context, request);
         }
@@ -63,12 +62,12 @@ impl<S: Store> Shared<S> {
             // A flood that overloads the store must not lift the limits, so count these limits too.
             local.append(&mut fallback.local_if_overloaded);
         }
-        context.response.report.by = Counted::Locally;
+        context.response.report.is_local = true;
         // Dry runs change nothing. If only dry runs are local, the request passes uncounted.
         if context.refusal.is_none() && !rules.plan.has_effect(&local) {
             tell(Some(OnStoreFailure::Allow));
             self.observe(&context, None, request);
-            let mut admission = Admission::new(None, context.mark.take());
+            let mut admission = Admission::new(None, None, context.mark.take());
             admission.report(context.response);
             return Step::Forward(admission);
         }

@@ -11,11 +11,11 @@ use crate::decided::Decided;
 use crate::flagged::Flagged;
 use crate::head::RequestHead;
 use crate::observe::Event;
-use crate::policy::{Ask, Explained, LookUps, Plan};
+use crate::policy::{Ask, Charges, Explained, LookUps, Plan};
 use crate::random::random_up_to;
 use crate::request::{RequestContext, ResponseContext, Rules, Waiter};
 use crate::response::Reason;
-use crate::settle::{ChargeRecord, InFlight, Settler};
+use crate::settle::{ChargeRecord, Counted, InFlight, Settler};
 
 impl<S: Store> Shared<S> {
     #[inline]
@@ -82,12 +82,17 @@ impl<S: Store> Shared<S> {
         }
         // Look at the blocks before the store, so that a blocked client costs no call and takes no
         // unit.
-        if !self.blocks.are_empty() && ask.any_key(&head, |limit, key| self.blocks.has(limit, key))
+        if let Some(blocks) = self.blocks.get()
+            && ask.any_key(&head, |limit, key| blocks.has(limit, key))
         {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
         }
-        let charges = ask.charges(|waiter| self.queue.has_room(waiter));
-        let since = rules.observers.sample();
+        let mut charges = Charges::new();
+        ask.fill(&mut charges, |waiter| self.queue.has_room(waiter));
+        let since = match rules.observers.see_admissions {
+            true => rules.observers.sample(),
+            false => None,
+        };
         let mut decision = Decision::default();
         // A memory store answers here, without a future, a box or a wait.
         if !self.store.store().check_at_once(&charges, &mut decision) {
@@ -133,10 +138,11 @@ impl<S: Store> Shared<S> {
                 };
                 rules.observers.tell(&event, rules);
             }
-            let response = rules
-                .writes_fields
-                .then(|| ResponseContext::new(rules, &ask, Some(decision)));
-            return Step::Forward(Admission::reporting(response, mark));
+            let response = match rules.writes_fields {
+                true => Some(ResponseContext::new(rules, &ask, Some(decision))),
+                false => None,
+            };
+            return Step::Forward(Admission::new(response, None, mark));
         }
         let mut context = RequestContext::new(rules, &ask, Some(decision), mark);
         context.recorded = rules.plan.record(&charges);
@@ -154,6 +160,7 @@ impl<S: Store> Shared<S> {
         request: &mut Request<B>,
     ) -> Step<S> {
         let ResponseContext { rules, report } = &mut *context.response;
+        let counted = Counted::of(report);
         let Some(decision) = &mut report.decision else {
             // No caller comes here without a decision. If one did, the answer must not look like a success.
             return Step::Respond(self.refuse_undecided(rules, Reason::TooManyLimits, request));
@@ -173,12 +180,12 @@ impl<S: Store> Shared<S> {
             holds = recorded
                 .extract_if(.., |recorded| recorded.is_hold())
                 .collect();
-            ChargeRecord::new(self.settler(), report.by, decision, holds.clone()).give_back();
+            ChargeRecord::new(self.settler(), counted, decision, holds.clone()).give_back();
         }
         let record = (!recorded.is_empty())
-            .then(|| ChargeRecord::new(self.settler(), report.by, decision, recorded));
+            .then(|| ChargeRecord::new(self.settler(), counted, decision, recorded));
         // From here on, a panic refunds the charges.
-        let mut admission = Admission::new(record, context.mark.take());
+        let mut admission = Admission::new(None, record, context.mark.take());
         let mut place = None;
         if !wait.is_zero() {
             let waiter = waiter(&rules.plan, decision, &context.keys);

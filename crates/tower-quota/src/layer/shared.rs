@@ -4,7 +4,7 @@ use core::error::Error;
 use core::fmt;
 use core::ops::Deref;
 use core::time::Duration;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use tokio::runtime::Handle;
@@ -31,7 +31,8 @@ pub(crate) struct State {
     changing: Mutex<()>,
     pub(crate) observed: Observed,
     pub(crate) queue: Arc<Queue>,
-    pub(crate) blocks: Blocks,
+    /// The blocked clients, from the first block on. Requests read the map of a layer with blocks only.
+    pub(crate) blocks: OnceLock<Blocks>,
 }
 
 pub(crate) type CachedStore<S> = RefusalCache<S>;
@@ -50,7 +51,7 @@ impl<S: Store> Shared<S> {
             changing: Mutex::default(),
             observed,
             queue: Arc::new(Queue::new(Queue::DEFAULT_CAPACITY)),
-            blocks: Blocks::default(),
+            blocks: OnceLock::new(),
         };
         Self {
             store,

@@ -24,7 +24,7 @@ impl<S: Store> Shared<S> {
         request: &mut Request<B>,
     ) -> Step<S> {
         let settings = Arc::clone(&context.response.rules.settings);
-        let by = context.response.report.by;
+        let by = Counted::of(&context.response.report);
         let (answer, holds) = if by == Counted::Locally {
             let decision = settings.local.apply(Operation::Check, &charges(&holds));
             (Ok(decision), holds)

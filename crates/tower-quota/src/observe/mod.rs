@@ -45,12 +45,14 @@ impl Observers {
     }
 
     /// Returns the time before a sampled decision of a memory store, for the histograms of metrics.
-    #[inline]
+    #[expect(
+        clippy::unused_self,
+        reason = "without the feature `metrics`, no decision is sampled"
+    )]
     pub(crate) fn sample(&self) -> Option<Instant> {
         #[cfg(feature = "metrics")]
-        if self.see_admissions {
-            return crate::metrics::sample();
-        }
+        return crate::metrics::sample();
+        #[cfg(not(feature = "metrics"))]
         None
     }
 

@@ -229,8 +229,12 @@ impl<'p, 'r> Ask<'p, 'r> {
             position,
             found: None,
         });
+        let planned = &self.plan.keys[position];
         // Assign in place, because keys are large.
-        self.keys[read].found = self.plan.keys[position].extractor.extract(head);
+        self.keys[read].found = match planned.is_everyone {
+            true => Some(Key::EVERYONE),
+            false => planned.extractor.extract(head),
+        };
         read
     }
 
@@ -242,16 +246,19 @@ impl<'p, 'r> Ask<'p, 'r> {
             .unwrap_or_else(|| &self.plan.keys[part.planned.key].shared)
     }
 
-    #[inline(always)] // Inlined, it fills its list in place: charges are large.
-    pub(crate) fn charges(&self, has_room: impl Fn(&Waiter<'_>) -> bool) -> Charges<'_> {
-        let mut charges = Charges::new();
+    /// Adds the charges to an empty list in place, because the list is large.
+    #[inline]
+    pub(crate) fn fill<'a>(
+        &'a self,
+        charges: &mut Charges<'a>,
+        has_room: impl Fn(&Waiter<'_>) -> bool,
+    ) {
         for part in &self.parts {
             charges.push(self.charge(part));
         }
         if self.plan.makes_wait {
-            bound_waits(&mut charges, self.plan, has_room);
+            bound_waits(charges, self.plan, has_room);
         }
-        charges
     }
 
     #[inline]

@@ -25,7 +25,7 @@ use crate::limit::Limit;
 use crate::valid::valid;
 use crate::when::Condition;
 
-pub(crate) use self::ask::{Ask, Fallback};
+pub(crate) use self::ask::{Ask, Charges, Fallback};
 use self::choose::Choice;
 pub use self::choose::Chosen;
 pub use self::explain::Explainer;

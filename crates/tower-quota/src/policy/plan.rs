@@ -15,7 +15,7 @@ use super::lists::Lists;
 use super::look_up::LookUp;
 use super::{Overrides, Policy};
 use crate::degraded::OnStoreFailure;
-use crate::key::KeyExtractor;
+use crate::key::{KeyExtractor, is_everyone};
 use crate::limit::{ById, Limit, Over};
 use crate::request::Waiter;
 use crate::response::PreparedTexts;
@@ -68,6 +68,8 @@ pub(super) struct PlannedKey {
     pub(super) extractor: Arc<dyn KeyExtractor>,
     /// The key that requests without a key share.
     pub(super) shared: Key<'static>,
+    /// Whether all requests have the same key, so that no extractor is asked.
+    pub(super) is_everyone: bool,
 }
 
 impl Plan {
@@ -98,8 +100,12 @@ impl Plan {
         let planned = limits.into_iter().map(|limit| {
             let scope = limit.extractor.scope();
             let key = *positions.entry(scope).or_insert_with(|| {
-                let (extractor, shared) = (Arc::clone(&limit.extractor), Key::new(scope, &[]));
-                keys.push(PlannedKey { extractor, shared });
+                let shared = Key::new(scope, &[]);
+                keys.push(PlannedKey {
+                    extractor: Arc::clone(&limit.extractor),
+                    is_everyone: is_everyone(&*limit.extractor),
+                    shared,
+                });
                 keys.len() - 1
             });
             let on_store_failure = limit.without_store(policy.on_store_failure);

@@ -7,7 +7,6 @@ use super::rules::Rules;
 use crate::degraded::Degraded;
 use crate::policy::Ask;
 use crate::response::Report;
-use crate::settle::Counted;
 
 /// What the response of an admitted request needs.
 pub(crate) struct ResponseContext {
@@ -40,7 +39,7 @@ impl ResponseContext {
     ///
     /// Decisions of refusing inner layers stay.
     pub(crate) fn attach<B>(&mut self, response: &mut Response<B>) {
-        let is_local = self.report.by == Counted::Locally;
+        let is_local = self.report.is_local;
         if is_local || self.report.decision.is_none() {
             response.extensions_mut().insert(Degraded);
         }

@@ -8,13 +8,13 @@ use tower_quota_core::{Algorithm, Decision, LimitStatus, Name, Outcome, Quota};
 use super::text::{ceil_secs, epoch_second, text_value};
 use crate::limit::Limit;
 use crate::policy::Plan;
-use crate::settle::Counted;
 
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     /// The decision, absent if the store failed and the request was not counted.
     pub(crate) decision: Option<Decision>,
-    pub(crate) by: Counted,
+    /// Whether this process decided the request, in an outage.
+    pub(crate) is_local: bool,
     pub(crate) overrides: Vec<(Name, Quota)>,
     pub(crate) oversized: Vec<(Name, u64)>,
     pub(crate) jitter: Duration,
@@ -24,7 +24,7 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn is_degraded(&self) -> bool {
-        self.decision.is_none() || self.by == Counted::Locally
+        self.is_local || self.decision.is_none()
     }
 
     pub(super) fn other_quota(&self, limit: Name) -> Option<&Quota> {

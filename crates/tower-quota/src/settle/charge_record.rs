@@ -10,6 +10,7 @@ use super::Settle;
 use super::hold::{HeldUnits, LongestHold, Renewal};
 use super::rule::SettleRule;
 use crate::policy::Policy;
+use crate::response::Report;
 
 pub(crate) trait Settler: Send + Sync {
     /// Applies an operation to charges, on the current runtime or else on the given runtime.
@@ -26,9 +27,8 @@ pub(crate) trait Settler: Send + Sync {
     fn failed(&self, error: &(dyn Error + 'static));
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
-    #[default]
     Shared,
     Locally,
 }
@@ -51,6 +51,15 @@ pub(crate) struct ChargeRecord {
     at: Timestamp,
     pub(super) charges: Vec<RecordedCharge>,
     _renewal: Option<Renewal>,
+}
+
+impl Counted {
+    pub(crate) const fn of(report: &Report) -> Self {
+        match report.is_local {
+            true => Self::Locally,
+            false => Self::Shared,
+        }
+    }
 }
 
 impl RecordedCharge {
