@@ -44,11 +44,11 @@ async fn complete(reservation: Reservation, prompt: String) -> Body {
     let words: Vec<String> = prompt.split_whitespace().map(str::to_uppercase).collect();
     // Count the prompt even if the client disconnects before the answer.
     let mut used = words.len() as u64;
-    reservation.settle("tokens", used);
+    let _ = reservation.settle("tokens", used);
     // The stream owns the reservation. When the stream is dropped, the layer settles the last value that you set.
     Body::from_stream(tokio_stream::iter(words).map(move |word| {
         used += 1;
-        reservation.settle("tokens", used);
+        let _ = reservation.settle("tokens", used);
         Ok::<_, Infallible>(format!("{word}\n"))
     }))
 }

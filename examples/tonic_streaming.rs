@@ -67,7 +67,7 @@ impl Health for Feed {
         let (sender, messages) = mpsc::channel(16);
         tokio::spawn(async move {
             let mut sent = 0;
-            reservation.settle("messages", sent);
+            let _ = reservation.settle("messages", sent);
             // Sending fails after the client has disconnected.
             while sent < wanted
                 && sender
@@ -76,7 +76,7 @@ impl Health for Feed {
                     .is_ok()
             {
                 sent += 1;
-                reservation.settle("messages", sent);
+                let _ = reservation.settle("messages", sent);
             }
             // Dropping the last clone settles the call before the client sees the end of the stream.
             drop(reservation);

@@ -6,3 +6,4 @@ mod grpc;
 mod shared;
 mod tower_services;
 mod web;
+mod websockets;

@@ -37,12 +37,22 @@ pub enum Check {
     Undecidable,
     /// Requests get 503, because the policy is [unavailable](crate::Policy::unavailable).
     NoRules,
+    /// An upgraded connection holds no unit of a concurrency limit, because the connection keeps no
+    /// [`Reservation`](crate::settle::Reservation).
+    UnheldUpgrade,
+    /// A handler settles a limit that does not exist. See [`Reservation::settle`](crate::settle::Reservation::settle).
+    UnknownLimit,
 }
 
 impl Check {
     pub(super) const fn proof(self) -> u64 {
         match self {
-            Self::NoPeerAddress | Self::TooManyLimits | Self::Undecidable | Self::NoRules => 1,
+            Self::NoPeerAddress
+            | Self::TooManyLimits
+            | Self::Undecidable
+            | Self::NoRules
+            | Self::UnheldUpgrade
+            | Self::UnknownLimit => 1,
             Self::QuotasInTurn => 3,
             Self::UntrustedProxy | Self::CountedTwice => 20,
             Self::NoForwardedAddress | Self::UnreachableLimit => 100,

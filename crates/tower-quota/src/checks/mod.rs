@@ -14,7 +14,7 @@ mod watch;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tower_quota_core::Charge;
+use tower_quota_core::{Charge, Name};
 
 pub use self::check::Check;
 pub(crate) use self::mark::Mark;
@@ -64,6 +64,25 @@ impl Checks {
                  the rules",
             ),
             _ => Mistake::NoPeerAddress.to_string(),
+        });
+    }
+
+    pub(crate) fn unheld_upgrade(&self, limit: Name) {
+        self.record(Check::UnheldUpgrade, 1, || {
+            format!(
+                "the limit {:?} holds units, but an upgraded connection, such as a websocket, has released its unit with the \
+                 response. Move a clone of the request's `Reservation` into the task of the connection",
+                limit.as_str()
+            )
+        });
+    }
+
+    pub(crate) fn unknown_limit(&self, limit: &str) {
+        self.record(Check::UnknownLimit, 1, || {
+            format!(
+                "a handler settles the limit {limit:?}, but the layers that settle the request have no limit of this name, so \
+                 the estimate stays. Correct the name in the call of `Reservation::settle`"
+            )
         });
     }
 

@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use tower_quota_core::{BoxStore, Charge, Operation, RefusalCache, Store};
 
 use super::settings::Settings;
+use crate::checks::Checks;
 use crate::clients::Blocks;
 use crate::observe::{Event, StoreFailure, StoreFailureKind};
 use crate::policy::Policy;
@@ -135,6 +136,14 @@ impl<S: Store> Settler for Shared<S> {
 
     fn failed(&self, error: &(dyn Error + 'static)) {
         tell_failed_settlement(&self.rules(), error);
+    }
+
+    fn checks(&self) -> &Checks {
+        &self.observed.checks
+    }
+
+    fn has_limit(&self, name: &str) -> bool {
+        self.rules().plan.limit_named(name).is_some()
     }
 }
 

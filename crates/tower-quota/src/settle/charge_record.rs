@@ -9,6 +9,7 @@ use tower_quota_core::{Charge, Decision, Name, Operation, OwnedCharge, Timestamp
 use super::Settle;
 use super::hold::{HeldUnits, LongestHold, Renewal};
 use super::rule::SettleRule;
+use crate::checks::Checks;
 use crate::policy::Policy;
 use crate::response::Report;
 
@@ -25,6 +26,11 @@ pub(crate) trait Settler: Send + Sync {
     fn timeout(&self) -> Duration;
 
     fn failed(&self, error: &(dyn Error + 'static));
+
+    fn checks(&self) -> &Checks;
+
+    /// Returns whether the policy has a limit of this name.
+    fn has_limit(&self, name: &str) -> bool;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +51,7 @@ pub(crate) struct RecordedCharge {
 }
 
 pub(crate) struct ChargeRecord {
-    settler: Arc<dyn Settler>,
+    pub(super) settler: Arc<dyn Settler>,
     runtime: Option<Handle>,
     counted: Counted,
     at: Timestamp,

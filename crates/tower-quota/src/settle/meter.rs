@@ -3,7 +3,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http::response::Parts;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use http_body::Frame;
 
 use super::grpc_messages::GrpcMessages;
@@ -19,6 +19,7 @@ pub(crate) struct Meter {
     most_bytes: Option<u64>,
     messages: Option<GrpcMessages>,
     holds: bool,
+    is_upgrade: bool,
     /// Whether the body has ended, set in `is_end_stream(&self)` too, after which servers may stop
     /// polling.
     is_complete: AtomicBool,
@@ -45,7 +46,7 @@ impl Meter {
         }
         let status = response.status;
         // Servers drop these bodies unread.
-        let is_empty = reservation.is_head()
+        let is_empty = reservation.is_of(&Method::HEAD)
             || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let content_type = GrpcContentType::of(&response.headers);
         let is_grpc = content_type.is_some_and(|kind| !kind.is_web());
@@ -55,6 +56,8 @@ impl Meter {
             most_bytes: reservation.most_bytes(),
             messages: is_grpc.then(GrpcMessages::new),
             holds: reservation.holds(),
+            is_upgrade: status == StatusCode::SWITCHING_PROTOCOLS
+                || status.is_success() && reservation.is_of(&Method::CONNECT),
             is_complete: AtomicBool::new(is_empty),
             is_over: false,
             reservation,
@@ -150,5 +153,9 @@ impl Meter {
 impl Drop for Meter {
     fn drop(&mut self) {
         self.end(None);
+        // The task of an upgraded connection cannot have ended before the server has taken the response.
+        if self.is_upgrade && *self.is_complete.get_mut() {
+            self.reservation.check_upgrade();
+        }
     }
 }

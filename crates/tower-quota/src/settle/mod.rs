@@ -43,7 +43,7 @@
 //! // With the feature `axum` the reservation is an extractor. Otherwise read it from the request's extensions.
 //! async fn complete(reservation: Reservation) -> String {
 //!     let (answer, used) = (String::from("..."), 1_234);
-//!     reservation.settle("tokens", used);
+//!     let _ = reservation.settle("tokens", used);
 //!     answer
 //! }
 //! ```

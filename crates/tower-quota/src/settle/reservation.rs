@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::response::Parts;
 use http::{Method, Request};
 use smallvec::SmallVec;
+use tower_quota_core::Name;
 
 use super::charge_record::{ChargeRecord, RecordedCharge};
 use super::{ResponseEnd, Settle};
@@ -23,7 +24,7 @@ use super::{ResponseEnd, Settle};
 ///
 /// async fn handler(request: Request<()>) -> Response<()> {
 ///     if let Some(reservation) = request.extensions().get::<Reservation>() {
-///         reservation.settle("tokens", 1_234);
+///         let _ = reservation.settle("tokens", 1_234);
 ///     }
 ///     Response::new(())
 /// }
@@ -36,7 +37,7 @@ struct Settlement {
     record: ChargeRecord,
     verdicts: Mutex<SmallVec<[Verdicts; 2]>>,
     outer: Reservation,
-    is_head: bool,
+    method: Method,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -51,7 +52,21 @@ impl Reservation {
     /// Returns whether the reservation contains the limit. Limits that do not apply or settle, refusing
     /// [shadows](crate::Limit::shadow), and charges during an outage are missing. Nested layers and [dry
     /// runs](crate::Policy::dry_run) get the cost too.
+    ///
+    /// A name that no limit has is a [mistake](crate::Check::UnknownLimit), and the estimate stays.
+    #[must_use = "without the limit, the estimate stays"]
     pub fn settle(&self, limit: &str, cost: u64) -> bool {
+        let is_set = self.set_cost(limit, cost);
+        if let Some(settlement) = &self.0
+            && !is_set
+            && !self.knows(limit)
+        {
+            settlement.record.settler.checks().unknown_limit(limit);
+        }
+        is_set
+    }
+
+    fn set_cost(&self, limit: &str, cost: u64) -> bool {
         let Some(settlement) = &self.0 else {
             return false;
         };
@@ -59,7 +74,13 @@ impl Reservation {
             recorded.name().as_str() == limit
         });
         settlement.set(Settle::Cost(cost), |recorded| recorded.is_dry_run_of(limit));
-        settlement.outer.settle(limit, cost) || is_mine
+        settlement.outer.set_cost(limit, cost) || is_mine
+    }
+
+    fn knows(&self, limit: &str) -> bool {
+        self.0.as_ref().is_some_and(|settlement| {
+            settlement.record.settler.has_limit(limit) || settlement.outer.knows(limit)
+        })
     }
 
     /// Sets the cost for every limit that settles, in nested layers too.
@@ -106,27 +127,35 @@ impl Reservation {
         };
         let verdicts = Mutex::new(record.charges.iter().map(|_| Verdicts::default()).collect());
         let outer = request.extensions_mut().remove().unwrap_or_default();
-        let is_head = request.method() == Method::HEAD;
+        let method = request.method().clone();
         let reservation = Self(Some(Arc::new(Settlement {
             record,
             verdicts,
             outer,
-            is_head,
+            method,
         })));
         request.extensions_mut().insert(reservation.clone());
         reservation
     }
 
-    pub(crate) fn is_head(&self) -> bool {
-        self.0.as_ref().is_some_and(|settlement| settlement.is_head)
+    pub(crate) fn is_of(&self, method: &Method) -> bool {
+        let settlement = self.0.as_ref();
+        settlement.is_some_and(|settlement| settlement.method == method)
+    }
+
+    /// Reports an upgraded connection that keeps no clone of this reservation.
+    pub(super) fn check_upgrade(&self) {
+        if let Some(settlement) = &self.0
+            && let Some(hold) = settlement.hold()
+            && Arc::strong_count(settlement) == 1
+        {
+            settlement.record.settler.checks().unheld_upgrade(hold);
+        }
     }
 
     pub(crate) fn holds(&self) -> bool {
-        let Some(settlement) = &self.0 else {
-            return false;
-        };
-        let mut charges = settlement.record.charges.iter();
-        charges.any(RecordedCharge::is_hold)
+        let settlement = self.0.as_ref();
+        settlement.is_some_and(|settlement| settlement.hold().is_some())
     }
 
     /// Applies the rules to the head of the response. Returns whether all rules have decided.
@@ -180,6 +209,13 @@ impl Reservation {
 }
 
 impl Settlement {
+    fn hold(&self) -> Option<Name> {
+        let mut charges = self.record.charges.iter();
+        charges
+            .find(|recorded| recorded.is_hold())
+            .map(RecordedCharge::name)
+    }
+
     fn set(&self, verdict: Settle, of: impl Fn(&RecordedCharge) -> bool) -> bool {
         let mut is_set = false;
         for (recorded, verdicts) in self.record.charges.iter().zip(self.verdicts().iter_mut()) {

@@ -11,6 +11,7 @@ mod limits;
 mod log;
 mod longest_hold;
 mod page;
+mod settling;
 mod spans;
 mod stores;
 mod traced;

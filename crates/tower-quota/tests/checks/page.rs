@@ -17,6 +17,8 @@ fn page_has_a_row_for_each_check() {
         Check::QuotasInTurn,
         Check::TooManyLimits,
         Check::Undecidable,
+        Check::UnheldUpgrade,
+        Check::UnknownLimit,
     ];
     for check in checks {
         assert!(

@@ -282,12 +282,8 @@ async fn degraded_request_settles_locally() {
     let local = MemoryStore::with_clock(10, clock.clone());
     let store = ScriptedStore::new();
     let inner = service_fn(|request: Request<()>| {
-        request
-            .extensions()
-            .get::<Reservation>()
-            .cloned()
-            .unwrap_or_default()
-            .settle("tokens", 3);
+        let reservation = request.extensions().get::<Reservation>().cloned();
+        let _ = reservation.unwrap_or_default().settle("tokens", 3);
         async { Ok::<_, Infallible>(Response::new(())) }
     });
     let service_of = |choice| {

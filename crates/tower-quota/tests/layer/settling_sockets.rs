@@ -42,7 +42,7 @@ async fn sent(app: SocketAddr) -> TcpStream {
 async fn handler_settles_by_reservation() {
     let store = ScriptedStore::new();
     let handler = |Extension(reservation): Extension<Reservation>| async move {
-        reservation.settle("limit", 4);
+        let _ = reservation.settle("limit", 4);
         "hello"
     };
     let app = app(
@@ -162,10 +162,10 @@ async fn task_after_response_settles_last() {
     let go_on = Arc::new(Notify::new());
     let going = Arc::clone(&go_on);
     let handler = move |Extension(reservation): Extension<Reservation>| async move {
-        reservation.settle("limit", 1);
+        let _ = reservation.settle("limit", 1);
         tokio::spawn(async move {
             going.notified().await;
-            reservation.settle("limit", 30);
+            let _ = reservation.settle("limit", 30);
         });
     };
     let app = app(
