@@ -42,6 +42,8 @@ pub enum Check {
     UnheldUpgrade,
     /// A handler settles a limit that does not exist. See [`Reservation::settle`](crate::settle::Reservation::settle).
     UnknownLimit,
+    /// The final cost of a request exceeds the [longest debt](crate::settle#the-longest-debt).
+    ExcessiveCost,
 }
 
 impl Check {
@@ -52,7 +54,8 @@ impl Check {
             | Self::Undecidable
             | Self::NoRules
             | Self::UnheldUpgrade
-            | Self::UnknownLimit => 1,
+            | Self::UnknownLimit
+            | Self::ExcessiveCost => 1,
             Self::QuotasInTurn => 3,
             Self::UntrustedProxy | Self::CountedTwice => 20,
             Self::NoForwardedAddress | Self::UnreachableLimit => 100,

@@ -86,6 +86,16 @@ impl Checks {
         });
     }
 
+    pub(crate) fn excessive_cost(&self, limit: Name, longest_debt: u64) {
+        self.record(Check::ExcessiveCost, 1, || {
+            format!(
+                "the limit {:?} settled a cost that is more than {longest_debt} units above the estimate, and charged only \
+                 {longest_debt} units more. Correct the computation of the cost, which may be a subtraction below zero",
+                limit.as_str()
+            )
+        });
+    }
+
     fn record(&self, check: Check, shown: u64, text: impl FnOnce() -> String) {
         let proof = check.proof();
         if shown < proof {

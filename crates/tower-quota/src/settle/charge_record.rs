@@ -13,6 +13,8 @@ use crate::checks::Checks;
 use crate::policy::Policy;
 use crate::response::Report;
 
+const DAY: Duration = Duration::from_secs(86_400);
+
 pub(crate) trait Settler: Send + Sync {
     /// Applies an operation to charges, on the current runtime or else on the given runtime.
     fn apply(
@@ -114,6 +116,16 @@ impl RecordedCharge {
         })
     }
 
+    /// Returns the most units that a settlement adds, so that a wrong cost does not lock the client out for years.
+    fn longest_debt(&self) -> u64 {
+        let quota = self.charge.as_charge().quota();
+        let time = quota.period().max(DAY).as_micros();
+        let units = u128::from(quota.units()) * time / quota.period().as_micros().max(1);
+        u64::try_from(units)
+            .unwrap_or(u64::MAX)
+            .saturating_add(quota.capacity())
+    }
+
     fn charge(&self, units: u64) -> Charge<'_> {
         // Keep the options of the charge, by which a leasing store selects the quota.
         self.charge.as_charge().cost(units).turn(self.reset_after)
@@ -187,7 +199,12 @@ impl ChargeRecord {
             if cost < recorded.taken {
                 refunds.push(recorded.charge(recorded.taken - cost));
             } else if cost > recorded.taken {
-                extras.push(recorded.charge(cost - recorded.taken));
+                let (extra, longest) = (cost - recorded.taken, recorded.longest_debt());
+                if extra > longest {
+                    let checks = self.settler.checks();
+                    checks.excessive_cost(recorded.name(), longest);
+                }
+                extras.push(recorded.charge(extra.min(longest)));
             }
         }
         self.apply(Operation::Refund { taken_at: self.at }, &refunds);

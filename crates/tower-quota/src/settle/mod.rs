@@ -82,13 +82,21 @@
 //! | a response, complete or cut off | the result of the rule, for the sent part of the body |
 //! | the handler panicked, failed, or was cancelled with the client | the estimate, or the choice of [`Limit::on_abandoned`] |
 //! | the client left before the turn | 0 |
-//! | the client left before the store answered | 0 for limits that settle, and for all limits if any may wait |
+//! | the client left before the store answered | 0 for limits that settle, and for all limits if any may wait. Otherwise the cost, or 0 if the store had not got the call |
 //! | the store answered too late | 0 if the limit settles or [refuses](crate::OnStoreFailure::Refuse) |
 //! | the store was unavailable, and the limit is [local](crate::OnStoreFailure::Local) | settled in this process |
 //! | the store is unavailable when settling | the estimate; [`on_store_error`](crate::RateLimitLayer::on_store_error) gets the error |
 //!
+//! # The longest debt
+//!
+//! A settlement adds at most the capacity of the quota, and the units that the quota admits in a day, or in its period if
+//! the period is longer. A wrong cost, such as a subtraction below zero, therefore locks a client out for about a day
+//! instead of years, and the layer logs the mistake as [`ExcessiveCost`](crate::Check::ExcessiveCost).
+//!
 //! # Caveats
 //!
+//! * A client that hangs up before the store answers costs a call of the store, and no units of limits that settle. Your
+//!   handler does not run. Add a limit that does not settle, by address, against floods of such requests.
 //! * An estimate of 0 is admitted even in debt. Estimate at least 1 if quotas must hold.
 //! * Stores other than [`MemoryStore`](crate::MemoryStore) settle on the request's tokio runtime. If the runtime has
 //!   ended, the estimate stays.

@@ -19,6 +19,7 @@ fn page_has_a_row_for_each_check() {
         Check::Undecidable,
         Check::UnheldUpgrade,
         Check::UnknownLimit,
+        Check::ExcessiveCost,
     ];
     for check in checks {
         assert!(

@@ -70,6 +70,27 @@ async fn plain_response_of_hold_is_silent() {
     .await;
 }
 
+fn tokens() -> RateLimitLayer<MemoryStore> {
+    let limit = Limit::new("tokens", Quota::per_hour(1_000)).settle(by_handler());
+    in_memory(Policy::new().limit(limit).limit(minute()))
+}
+
+#[tokio::test]
+async fn cost_above_the_longest_debt_is_reported() {
+    let settle_units = async |layer, cost: u64| {
+        let handler = move |reservation: Reservation| async move {
+            assert!(reservation.settle("tokens", cost));
+        };
+        let app = Router::new().route("/", any(handler)).layer(layer);
+        assert_eq!(Client::of(app).await.get("/", "").await, 200);
+    };
+    proves(Check::ExcessiveCost, 1, tokens, async |layer| {
+        settle_units(layer, u64::MAX).await;
+    })
+    .await;
+    is_silent(tokens(), async |layer| settle_units(layer, 25_000).await).await;
+}
+
 /// Sends three requests to a handler that settles this limit.
 async fn settled(layer: RateLimitLayer<MemoryStore>, limit: &'static str, is_known: bool) {
     let handler = move |reservation: Reservation| async move {
@@ -83,10 +104,6 @@ async fn settled(layer: RateLimitLayer<MemoryStore>, limit: &'static str, is_kno
 
 #[tokio::test]
 async fn unknown_limit_of_handler_is_reported() {
-    let tokens = || {
-        let limit = Limit::new("tokens", Quota::per_hour(1_000)).settle(by_handler());
-        in_memory(Policy::new().limit(limit).limit(minute()))
-    };
     proves(Check::UnknownLimit, 3, tokens, async |layer| {
         settled(layer, "tokn", false).await;
     })

@@ -43,6 +43,7 @@ mod run_time_quotas;
 mod settling;
 mod settling_abandoned;
 mod settling_by_rule;
+mod settling_debts;
 #[cfg(feature = "tonic")]
 mod settling_grpc;
 #[cfg(feature = "redis")]
