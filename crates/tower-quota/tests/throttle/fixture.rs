@@ -33,6 +33,11 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
+#[expect(clippy::disallowed_methods, reason = "the runtime's time is paused")]
+pub(crate) async fn pass(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
 pub(crate) fn memory() -> MemoryStore {
     MemoryStore::with_clock(100, RuntimeClock(now()))
 }

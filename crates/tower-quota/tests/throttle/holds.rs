@@ -7,7 +7,7 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_quota::throttle::Retries;
 use tower_quota::{Limiter, MemoryStore, Quota, ThrottleLayer};
 
-use crate::fixture::{Order, Printer, SECOND, limiter, memory, pause, poll, user};
+use crate::fixture::{Order, Printer, SECOND, limiter, memory, pass, pause, poll, user};
 
 const THREE: Quota = Quota::concurrent(3);
 
@@ -19,7 +19,7 @@ fn left(limiter: &Limiter<MemoryStore>) -> u64 {
 /// Returns a service that answers after a second.
 fn slow() -> impl Service<Order, Response = Order, Error = Infallible, Future: Send> + Clone {
     service_fn(async |order: Order| {
-        tokio::time::sleep(SECOND).await;
+        pass(SECOND).await;
         Ok(order)
     })
 }
@@ -69,13 +69,13 @@ async fn failed_and_dropped_calls_give_unit_back() {
 async fn long_call_keeps_its_unit() {
     let limiter = limiter(THREE.ttl(SECOND * 60));
     let slow = service_fn(async |order: Order| {
-        tokio::time::sleep(SECOND * 3_600).await;
+        pass(SECOND * 3_600).await;
         Ok::<_, Infallible>(order)
     });
     let mut service = ThrottleLayer::new(limiter.clone(), user).layer(slow);
     let call = tokio::spawn(service.call(Order::of("ann")));
     for _ in 0..20 {
-        tokio::time::sleep(SECOND * 150).await;
+        pass(SECOND * 150).await;
         assert_eq!(left(&limiter), 2);
     }
     call.await.unwrap().unwrap();
@@ -96,7 +96,7 @@ async fn pushed_back_call_holds_nothing() {
     let second = tokio::spawn(service.call(Order::of("ann")));
     first.await.unwrap();
     // The turn of the second call falls due during the pause.
-    tokio::time::sleep(SECOND * 3).await;
+    pass(SECOND * 3).await;
     assert_eq!(units(), 3);
     second.await.unwrap().unwrap();
     assert_eq!(units(), 3);
@@ -109,7 +109,7 @@ async fn call_that_waits_for_retry_holds_nothing() {
     let throttle = ThrottleLayer::new(limiter.clone(), user).retries(retries);
     let mut service = throttle.layer(Printer::default());
     let call = tokio::spawn(service.call(Order::of("ann").pushes_back(SECOND * 7)));
-    tokio::time::sleep(SECOND * 3).await;
+    pass(SECOND * 3).await;
     assert_eq!(left(&limiter), 3);
     call.await.unwrap().unwrap();
     assert_eq!(left(&limiter), 3);
