@@ -120,13 +120,17 @@ impl Record {
         let charges: SmallVec<[Charge<'_>; 4]> = charges.collect();
         // A window that starts with a request may have started earlier, in another process.
         let is_aligned = |charge: &Charge<'_>| charge.quota().window_offset().is_some();
-        !charges.is_empty()
+        let is_right = !charges.is_empty()
             && charges.iter().all(is_aligned)
             && !self.has_other_quota(&charges, self.sent)
             && self
                 .entry
                 .decide(Operation::Check, &charges, at)
-                .is_allowed()
+                .is_allowed();
+        // Without this, the stamps of admitted calls would make a log long again.
+        let changed_at = self.entry.at();
+        self.entry = core::mem::take(&mut self.entry).abridged(changed_at);
+        is_right
     }
 }
 
@@ -135,4 +139,40 @@ pub(super) fn is_counted(charge: &Charge<'_>) -> bool {
         && (charge.counts_refusals()
             || charge.penalised_by().is_some()
             || charge.mode() == ChargeMode::Forced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Key;
+    use crate::quota::Quota;
+
+    #[test]
+    fn admitted_calls_keep_log_abridged() {
+        let (quota, key) = (Quota::per_hour(10_000).sliding_log(), Key::EVERYONE);
+        let charge = Charge::new("log", &quota, &key);
+        let since = Timestamp::from_micros(1);
+        let mut record = Record {
+            entry: Entry::default(),
+            since: (since, 0),
+            sent: 1,
+            refuses: true,
+            calls: Vec::new(),
+            uncounted: BTreeMap::new(),
+        };
+        let call = KeyCall {
+            number: 1,
+            sent: 1,
+            charges: vec![OwnedCharge::from(&charge)],
+        };
+        for micros in 2..1_000 {
+            assert!(record.admit(&call, Timestamp::from_micros(micros), [1].into_iter()));
+        }
+        let bytes = record.entry.heap_bytes();
+        assert!(bytes < 1_024, "{bytes} bytes");
+        let peek = [charge.cost(0)];
+        let at = Timestamp::from_micros(1_000);
+        let left = record.entry.decide(Operation::Check, &peek, at);
+        assert_eq!(left.statuses()[0].remaining(), 10_000 - 998);
+    }
 }
