@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Entry, Key, Operation, Quota, Timestamp};
+use tower_quota_core::{Charge, Entry, Key, Operation, Quota, Store, Timestamp};
 
 use crate::{CLIENT, LIMIT, ask, check, store};
 
@@ -171,4 +171,24 @@ fn stats_count_entries_and_evictions() {
         "the evicted filter remembers the limit"
     );
     assert_eq!(store.stats().filter_hits, 1);
+}
+
+/// Asserts that a bucket stays spent if a hold moves its row beyond the last instant.
+#[test]
+fn spent_client_stays_spent_at_last_instant() {
+    let (store, clock) = store(10);
+    clock.set(Timestamp::from_micros(u64::MAX));
+    let (minute, hold, key) = (
+        Quota::per_minute(1),
+        Quota::concurrent(5),
+        Key::number(CLIENT, 1),
+    );
+    let spent = Charge::new(LIMIT, &minute, &key);
+    let held = [Charge::new("held", &hold, &key)];
+    for _ in 0..2 {
+        check(&store, &held);
+    }
+    assert!(check(&store, &[spent]).is_allowed());
+    let Ok(_) = store.apply(Operation::Reset, &held).into_inner();
+    assert!(!check(&store, &[spent]).is_allowed());
 }
