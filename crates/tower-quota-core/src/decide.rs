@@ -30,7 +30,8 @@ struct Part<'a> {
 ///
 /// 1. Drops entries that are too far in the future, and never decides earlier than the last change of an entry.
 /// 2. Judges the charges, by the windows of calendar quotas [at](Quota::at) this instant.
-/// 3. Moves an admitted hold behind all changes by a microsecond, because its instant identifies the hold.
+/// 3. Moves a hold behind all changes by a microsecond, because its instant identifies the hold. A forced hold moves
+///    before the judgement, and other holds after an admission.
 /// 4. Takes the charges of an admitted request, except shadows that do not fit, and forced charges in any case.
 ///
 /// A refused request and a report convert a state to their quota, because the new rate applies from then on. A state
@@ -44,13 +45,18 @@ pub fn decide(
 ) -> Decision {
     let clock = now.min(LATEST).as_micros();
     let mut now = clock;
+    // A refused request takes a forced hold too, so its instant is needed before the judgement.
+    let forces_hold = (operation.takes() || operation == Operation::Refuse)
+        && charges
+            .iter()
+            .any(|charge| charge.is_hold() && charge.mode() == ChargeMode::Forced);
     for entry in entries.iter_mut() {
         // A wrong clock may have written the entry. Without this rule, it would block its clients
         // until the clock catches up.
         if entry.is_from_the_future(clock) {
             **entry = Entry::default();
         }
-        now = now.max(entry.at);
+        now = now.max(entry.at + u64::from(forces_hold));
     }
     let at = Timestamp::from_micros(now);
     // Resolve calendar windows here, because every charge must use the store's instant.
@@ -110,8 +116,11 @@ impl Entry {
     }
 }
 
+fn is_partial(charge: &Charge<'_>) -> bool {
+    charge.is_at_most() && charge.units() > 0
+}
+
 fn judge(operation: Operation, parts: &mut [Part<'_>], now: u64, entries: &[&mut Entry]) {
-    let is_partial = |charge: &Charge<'_>| charge.is_at_most() && charge.units() > 0;
     // All partial grants of a request get the same number of units. Shadows do not reduce the
     // number.
     let mut together = u64::MAX;
@@ -213,11 +222,14 @@ impl Part<'_> {
     fn status(&self, entry: &Entry, now: u64) -> LimitStatus {
         let charge = &self.charge;
         let (balance, reset) = entry.balance(charge, now);
-        // A counted refusal may have changed the outcome.
         let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();
-        let outcome = match self.is_left_out && is_counted {
-            true => entry.judge(charge, self.units, now),
-            false => self.outcome,
+        let outcome = if self.is_left_out && is_counted {
+            // A counted refusal may have changed the outcome, and left fewer units for a partial grant.
+            let left = balance.max(1).cast_unsigned();
+            let most = if is_partial(charge) { left } else { u64::MAX };
+            entry.judge(charge, self.units.min(most), now)
+        } else {
+            self.outcome
         };
         LimitStatus {
             name: charge.name(),

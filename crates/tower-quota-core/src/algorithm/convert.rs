@@ -40,11 +40,8 @@ impl State {
 fn converted(used: u64, old: &Quota, new: &Quota) -> u64 {
     let full = old.capacity() * old.unit();
     let new_full = new.capacity() * new.unit();
-    let debt = used.saturating_sub(full) / old.unit();
-    if debt >= (MOST_USED - new_full) / new.unit() {
-        return MOST_USED;
-    }
     let left = i128::from(full) - i128::from(used);
     let new_left = (left * i128::from(new.unit())).div_euclid(i128::from(old.unit()));
-    u64::try_from(i128::from(new_full) - new_left).unwrap_or(0)
+    let new_used = (i128::from(new_full) - new_left).clamp(0, i128::from(MOST_USED));
+    u64::try_from(new_used).unwrap_or(MOST_USED)
 }

@@ -36,7 +36,9 @@ impl Counting for Holds {
         if self.used(quota, now) + cost <= quota.capacity() {
             return 0;
         }
-        let ends = self.live(now).map(|hold| hold.expires_at - now);
+        // A hold that was released in its first microsecond gives back no units.
+        let held = self.live(now).filter(|hold| hold.units > 0);
+        let ends = held.map(|hold| hold.expires_at - now);
         ends.fold(LONGEST_RETRY, u64::min)
     }
 

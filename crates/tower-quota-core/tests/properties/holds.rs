@@ -266,3 +266,40 @@ fn refused_request_holds_nothing() {
     let forced = entry.decide(Operation::Check, &[charge.in_mode(ChargeMode::Forced)], now);
     assert_eq!(forced.statuses()[0].debt(), 1);
 }
+
+/// Asserts that a forced hold of a refused request joins no other hold of the same instant.
+#[test]
+fn forced_hold_of_refused_request_is_separate() {
+    let (quota, spent) = (Quota::concurrent(5), Quota::per_hour(1));
+    let mut entry = Entry::default();
+    let mut decide = |operation, charges: &[Charge<'_>]| {
+        entry.decide(operation, charges, Timestamp::from_micros(START))
+    };
+    let (hold, other) = (
+        Charge::new("holds", &quota, &KEY),
+        Charge::new("spent", &spent, &KEY),
+    );
+    let taken_at = decide(Operation::Check, &[hold, other]).at();
+    let forced = [hold.in_mode(ChargeMode::Forced), other];
+    assert!(!decide(Operation::Check, &forced).is_allowed());
+    decide(Operation::Refuse, &forced[..1]);
+    let renewed = decide(Operation::Renew { taken_at }, &[hold]);
+    assert_eq!(renewed.statuses()[0].taken, 1);
+    assert_eq!(renewed.statuses()[0].remaining(), 2);
+}
+
+/// Asserts that a hold without units promises no unit.
+#[test]
+fn released_hold_shortens_no_retry() {
+    let quota = Quota::concurrent(2);
+    let mut entry = Entry::default();
+    let mut decide = |operation, cost| {
+        let charge = Charge::new("holds", &quota, &KEY).cost(cost);
+        entry.decide(operation, &[charge], Timestamp::from_micros(START))
+    };
+    decide(Operation::Check, 1);
+    let taken_at = decide(Operation::Check, 1).at();
+    decide(Operation::Refund { taken_at }, 1);
+    let refused = decide(Operation::Check, 2);
+    assert_eq!(refused.retry_after(), Some(Duration::from_secs(1)));
+}

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
-use tower_quota_core::Outcome;
+use tower_quota_core::{Charge, Entry, Operation, Outcome, Quota, Timestamp};
 
 use super::config;
-use super::trace::{Play, micros, quota, requests};
+use super::trace::{KEY, Play, micros, quota, requests};
 
 proptest! {
     #![proptest_config(config())]
@@ -88,4 +88,19 @@ proptest! {
             }
         }
     }
+}
+
+/// Asserts that a refused partial grant waits for one unit, even after the refusal took all units.
+#[test]
+fn counted_partial_grant_waits_for_one_unit() {
+    let (ten, spent) = (Quota::per_minute(10), Quota::per_hour(1));
+    let mut entry = Entry::default();
+    let now = Timestamp::from_micros(1_763_683_200_000_000);
+    let partial = Charge::new("ten", &ten, &KEY).at_most().count_refusals();
+    let other = Charge::new("spent", &spent, &KEY);
+    entry.decide(Operation::Check, &[partial.cost(6), other], now);
+    let refused = entry.decide(Operation::Check, &[partial.cost(8), other], now);
+    let status = refused.statuses()[0];
+    assert_eq!(status.remaining(), 0);
+    assert_eq!(status.outcome, Outcome::Refuse(Duration::from_secs(6)));
 }

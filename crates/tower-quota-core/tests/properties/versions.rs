@@ -181,3 +181,26 @@ fn refusal_by_smaller_version_creates_nothing() {
         50
     );
 }
+
+/// Asserts that the largest debt falls while two versions count a client.
+#[test]
+fn largest_debt_falls_between_versions() {
+    let year = Quota::new(1, Duration::from_secs(366 * DAY));
+    let month = Quota::per_month(1_000_000);
+    for quotas in [[year, month], [month, year]] {
+        let mut versions = Versions::new(quotas);
+        versions.decide(Operation::Charge, 0, u64::MAX);
+        let mut resets = Vec::new();
+        for version in [1, 0].into_iter().cycle().take(20) {
+            versions.now += 10_000;
+            let decision = versions.decide(Operation::Check, version, 1);
+            resets.push(decision.statuses()[0].reset_after());
+        }
+        for (earlier, later) in resets.iter().zip(&resets[2..]) {
+            assert!(
+                later < earlier,
+                "{later:?}, not below {earlier:?}, by {quotas:?}"
+            );
+        }
+    }
+}

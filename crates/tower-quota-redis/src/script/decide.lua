@@ -83,9 +83,16 @@ end
 -- are taken.
 local function decide(template, place)
   local operation, charges, now, entries = template.operation, template.charges, clock, {}
+  local takes, first_change = operation == CHECK or operation == CHARGE_ANYWAY, 0
+  for _, charge in ipairs(charges) do
+    if charge.kind == CONCURRENT and has(charge.flags, FORCED) and (takes or operation == REFUSED_ALREADY) then
+      -- A refused request takes a forced hold too, so its instant is needed before the judgement.
+      first_change = 1
+    end
+  end
   for i = 1, template.clients do
     entries[i] = load_entry(states[decisions[place + i]])
-    now = max(now, entries[i].at)
+    now = max(now, entries[i].at + first_change)
   end
   for _, charge in ipairs(charges) do
     charge.entry, charge.units, charge.verdict, charge.micros = entries[charge.client], charge.cost, ADMIT, 0
@@ -100,7 +107,7 @@ local function decide(template, place)
     is_refused = is_refused or charge.verdict ~= ADMIT and not has(charge.flags, SHADOW)
     has_hold = has_hold or charge.kind == CONCURRENT
   end
-  if has_hold and not is_refused and (operation == CHECK or operation == CHARGE_ANYWAY) then
+  if has_hold and not is_refused and takes then
     -- Use an instant after all earlier changes, so that the instant identifies the hold.
     for _, entry in ipairs(entries) do
       now = max(now, entry.at + 1)
@@ -118,11 +125,14 @@ local function decide(template, place)
 
   local reply, converted = { pack(HEADER, DECIDED, now) }, 0
   for i, charge in ipairs(charges) do
+    local balance, reset = left(charge, now)
     if charge.is_left_out and (charge.strikes or has(charge.flags, COUNTS_REFUSALS)) then
-      -- A counted refusal may have changed the verdict.
+      -- A counted refusal may have changed the verdict, and left fewer units for a partial grant.
+      if charge.is_partial then
+        charge.units = min(charge.units, max(balance, 1))
+      end
       charge.verdict, charge.micros = judge(charge, now)
     end
-    local balance, reset = left(charge, now)
     reply[i + 1] = pack('<I7I7BI7I7', balance + BALANCE_OFFSET, reset, charge.verdict, charge.micros, charge.taken)
     if charge.is_converted then
       converted = converted + 2 ^ (i - 1)

@@ -1,16 +1,19 @@
 -- Holds, oldest first. An entry has the instant of the charge, the expiry and the units. The instant identifies the
--- hold. `first` is the first expiry, and `full_at` is the last expiry.
+-- hold. `first` is the first expiry, `first_end` is the first expiry of a hold with units, and `full_at` is the last
+-- expiry.
 local holds = new_algorithm(CONCURRENT)
 
 local HOLD, HOLD_WIDTH = '<I7I7I7', 21
 
 function holds:fresh()
-  return { entries = '', units = 0, first = math.huge, full_at = 0 }
+  return { entries = '', units = 0, first = math.huge, first_end = math.huge, full_at = 0 }
 end
 
 local function count(state, expires_at, units)
   state.units = state.units + units
   state.first = min(state.first, expires_at)
+  -- A hold that was released in its first microsecond gives back no units.
+  state.first_end = min(state.first_end, units > 0 and expires_at or math.huge)
   state.full_at = max(state.full_at, expires_at)
 end
 
@@ -20,7 +23,7 @@ function holds:advance(state, now)
     return state
   end
   local kept, from = {}, 1
-  state.units, state.first, state.full_at = 0, math.huge, 0
+  state.units, state.first, state.first_end, state.full_at = 0, math.huge, math.huge, 0
   for position = 1, #state.entries, HOLD_WIDTH do
     local _, expires_at, units = unpack_from(HOLD, state.entries, position)
     if expires_at > now then
@@ -43,7 +46,7 @@ function holds:until_fits(state, now, cost)
   if state.units + cost <= self.capacity then
     return 0
   end
-  return min(LONGEST_RETRY, state.first - now)
+  return min(LONGEST_RETRY, state.first_end - now)
 end
 
 -- Replaces the entries, and counts the units again.

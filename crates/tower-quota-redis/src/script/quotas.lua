@@ -44,9 +44,7 @@ local function converted_used(used, old, new)
   local part, rest = multiply_divide(amount % unit, new_unit, unit)
   if used <= full then
     return max(new_full - units * new_unit - part, 0)
-  elseif units >= div(MOST_USED - new_full, new_unit) then
-    return MOST_USED
   end
-  return new_full + units * new_unit + part + min(rest, 1)
+  return min(new_full + units * new_unit + part + min(rest, 1), MOST_USED)
 end
 

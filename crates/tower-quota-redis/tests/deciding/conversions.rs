@@ -163,27 +163,39 @@ async fn reports_convert_states_like_model() {
     let (server, clock) = (RedisServer::start(), ManualClock::default());
     let options = crate::common::options().clock(clock.clone());
     let store = options.connect(&server.url()).await.unwrap();
-    let quotas = (0..QUOTAS.len()).flat_map(|one| (0..QUOTAS.len()).map(move |other| (one, other)));
-    for ((old, new), mode) in quotas.flat_map(|quotas| {
+    let mut connection = crate::common::look_at(&server);
+    let years = Quota::new(1, Duration::from_secs(366 * 86_400));
+    let quotas = QUOTAS
+        .into_iter()
+        .chain([years, Quota::per_month(1_000_000)]);
+    let quotas: Vec<Quota> = quotas.collect();
+    let cases = (0..quotas.len().pow(2)).flat_map(|pair| {
         let modes = [ChargeMode::Reported, ChargeMode::ReportedUntilDebt];
-        modes.map(|mode| (quotas, mode))
-    }) {
-        let ann = crate::common::user(&format!("{old} {new} {mode:?}"));
-        let (old, new) = (QUOTAS[old], QUOTAS[new]);
-        let spent = Charge::new("limit", &old, &ann).cost(old.capacity() + 3);
-        let report = Charge::new("limit", &new, &ann).in_mode(mode);
-        let mut entry = Entry::default();
-        let now = clock.now();
-        entry.decide(Operation::Charge, &[spent], now);
-        store.apply(Operation::Charge, &[spent]).await.unwrap();
-        let expected = entry.decide(Operation::Check, &[report], now);
-        let reported = store.apply(Operation::Check, &[report]).await.unwrap();
-        assert_eq!(reported, expected, "{old:?} to {new:?}");
-        assert_eq!(reported.statuses()[0].taken, 0);
-        let stored: Vec<u8> = redis::cmd("GET")
-            .arg(store.key_of(&ann))
-            .query(&mut crate::common::look_at(&server))
-            .unwrap();
-        assert_eq!(stored, entry.encode(), "{old:?} to {new:?}");
+        modes.map(|mode| {
+            (
+                quotas[pair / quotas.len()],
+                quotas[pair % quotas.len()],
+                mode,
+            )
+        })
+    });
+    for (number, (old, new, mode)) in cases.enumerate() {
+        for owed in [3, 1 << 60] {
+            let ann = crate::common::user(&format!("{number} {owed}"));
+            let spent = Charge::new("limit", &old, &ann).cost(old.capacity() + owed);
+            let report = Charge::new("limit", &new, &ann).in_mode(mode);
+            let (mut entry, now) = (Entry::default(), clock.now());
+            entry.decide(Operation::Charge, &[spent], now);
+            store.apply(Operation::Charge, &[spent]).await.unwrap();
+            let expected = entry.decide(Operation::Check, &[report], now);
+            let reported = store.apply(Operation::Check, &[report]).await.unwrap();
+            assert_eq!(reported, expected, "{old:?} to {new:?}");
+            assert_eq!(reported.statuses()[0].taken, 0);
+            let stored: Vec<u8> = redis::cmd("GET")
+                .arg(store.key_of(&ann))
+                .query(&mut connection)
+                .unwrap();
+            assert_eq!(stored, entry.encode(), "{old:?} to {new:?}");
+        }
     }
 }
