@@ -100,15 +100,22 @@ impl<S: Store + Clone> Limiter<S> {
     ) -> Result<Turn<S>, NotReady<S::Error>> {
         let key = self.key_of(key);
         let answer = self.apply(Operation::Check, &key, cost, longest);
-        let mut turn = Turn {
-            limiter: self.clone(),
-            key,
-            longest,
-            runtime: Handle::try_current().ok(),
-            asked: Some(Box::pin(answer)),
-            taken: None,
+        let mut turn = Turn::new(self, key, longest);
+        let mut pending = Pending {
+            turn: &turn,
+            answer: Some(Box::pin(answer)),
         };
-        turn.wait().await?;
+        let decision = pending.wait().await.map_err(NotReady::Store)?;
+        drop(pending);
+        if !decision.is_allowed() {
+            return Err(NotReady::Refused(Box::new(decision)));
+        }
+        let wait = decision.wait();
+        turn.decision = Some(decision);
+        if !wait.is_zero() {
+            #[expect(clippy::disallowed_methods, reason = "the caller asks to wait")]
+            tokio::time::sleep(wait).await;
+        }
         Ok(turn)
     }
 }
@@ -120,59 +127,39 @@ pub struct Turn<S: Store + Clone> {
     pub(super) key: Key<'static>,
     longest: Duration,
     runtime: Option<Handle>,
-    /// The pending answer of the store, which may have charged the turn already.
-    asked: Option<Pin<Box<S::Future>>>,
-    taken: Option<Decision>,
+    pub(super) decision: Option<Decision>,
 }
 
 impl<S: Store + Clone> Turn<S> {
-    /// Keeps the charge, and returns the decision.
-    pub fn spend(mut self) -> Decision {
-        self.taken.take().unwrap_or_default()
+    fn new(limiter: &Limiter<S>, key: Key<'static>, longest: Duration) -> Self {
+        Self {
+            limiter: limiter.clone(),
+            key,
+            longest,
+            runtime: Handle::try_current().ok(),
+            decision: None,
+        }
     }
 
-    async fn wait(&mut self) -> Result<(), NotReady<S::Error>> {
-        let Some(answer) = &mut self.asked else {
-            return Ok(());
-        };
-        let answer = answer.as_mut().await;
-        self.asked = None;
-        let decision = answer.map_err(NotReady::Store)?;
-        if !decision.is_allowed() {
-            return Err(NotReady::Refused(Box::new(decision)));
-        }
-        let wait = decision.wait();
-        self.taken = Some(decision);
-        if !wait.is_zero() {
-            #[expect(clippy::disallowed_methods, reason = "the caller asks to wait")]
-            tokio::time::sleep(wait).await;
-        }
-        Ok(())
+    /// Keeps the charge, and returns the decision.
+    pub fn spend(mut self) -> Decision {
+        self.decision.take().unwrap_or_default()
+    }
+
+    pub(super) fn refund(&mut self) -> Option<S::Future> {
+        let decision = self.decision.take()?;
+        let refund = self
+            .limiter
+            .refund_waiting(&self.key, decision, self.longest);
+        Some(refund)
     }
 }
 
 impl<S: Store + Clone> Drop for Turn<S> {
     fn drop(&mut self) {
-        let refund = |decision| {
-            self.limiter
-                .refund_waiting(&self.key, decision, self.longest)
-        };
-        // A store in memory refunds at the first poll. Other stores need a task.
-        let refund = self.taken.take().map(refund);
-        let Some(runtime) = &self.runtime else {
-            return;
-        };
-        if let Some(refund) = refund {
+        // A store in memory refunds at once. Other stores need a task.
+        if let (Some(refund), Some(runtime)) = (self.refund(), &self.runtime) {
             drop(runtime.spawn(refund));
-        }
-        if let Some(answer) = self.asked.take() {
-            let (limiter, key, longest) = (self.limiter.clone(), self.key.clone(), self.longest);
-            drop(runtime.spawn(async move {
-                if let Ok(decision) = answer.await {
-                    // If the refund fails, the units come back with time.
-                    let _ = limiter.refund_waiting(&key, decision, longest).await;
-                }
-            }));
         }
     }
 }
@@ -180,7 +167,45 @@ impl<S: Store + Clone> Drop for Turn<S> {
 impl<S: Store + Clone> fmt::Debug for Turn<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Turn")
-            .field("decision", &self.taken)
+            .field("decision", &self.decision)
             .finish_non_exhaustive()
+    }
+}
+
+/// The pending answer of the store, which may have charged the turn already.
+struct Pending<'t, S: Store + Clone> {
+    turn: &'t Turn<S>,
+    answer: Option<Pin<Box<S::Future>>>,
+}
+
+impl<S: Store + Clone> Pending<'_, S> {
+    async fn wait(&mut self) -> Result<Decision, S::Error> {
+        let Some(answer) = &mut self.answer else {
+            return Ok(Decision::default());
+        };
+        let answer = answer.as_mut().await;
+        self.answer = None;
+        answer
+    }
+}
+
+impl<S: Store + Clone> Drop for Pending<'_, S> {
+    fn drop(&mut self) {
+        if let (Some(answer), Some(runtime)) = (self.answer.take(), &self.turn.runtime) {
+            let Turn {
+                limiter,
+                key,
+                longest,
+                ..
+            } = self.turn;
+            let mut turn = Turn::new(limiter, key.clone(), *longest);
+            drop(runtime.spawn(async move {
+                turn.decision = answer.await.ok();
+                if let Some(refund) = turn.refund() {
+                    // If the refund fails, the units come back with time.
+                    let _ = refund.await;
+                }
+            }));
+        }
     }
 }
