@@ -18,7 +18,7 @@ pub struct LimitStatus {
     pub name: Name,
     /// The capacity of the quota.
     pub limit: u64,
-    /// The state, which [`remaining`](Self::remaining) and [`reset_after`](Self::reset_after) read.
+    /// What [`remaining`](Self::remaining), [`debt`](Self::debt) and [`reset_after`](Self::reset_after) return.
     pub left: Left,
     /// The units that a refund would give back, or 0 for counted refusals.
     ///
@@ -33,51 +33,45 @@ pub struct LimitStatus {
 
 /// The remaining units of a limit, and the time until the limit is full.
 ///
-/// A bucket computes both on demand, because most requests do not read them.
+/// Both are quotients, which are divided on demand, because most requests do not read them.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
-pub struct Left(Amount);
-
-#[derive(Clone, Copy, Debug)]
-enum Amount {
-    /// The time is in microseconds. A negative balance is a debt.
-    Known {
-        balance: i64,
-        reset_after: u64,
-    },
-    Bucket {
-        used: u64,
-        grain: u64,
-        refill: u64,
-    },
+pub struct Left {
+    /// The grains that remain, or less than 0 for a debt.
+    balance: i64,
+    grain: u64,
+    /// The grains until the limit is full.
+    used: u64,
+    refill: u64,
 }
 
 impl Left {
     /// Creates the state from remaining units and the time until the limit is full.
     pub const fn new(remaining: u64, reset_after: Duration) -> Self {
-        let balance = if remaining > i64::MAX.cast_unsigned() {
-            i64::MAX
-        } else {
-            remaining.cast_signed()
-        };
-        Self::of_balance(balance, reset_after)
+        let most = i64::MAX.cast_unsigned();
+        let remaining = if remaining > most { most } else { remaining };
+        Self::of_balance(remaining.cast_signed(), reset_after)
     }
 
     /// Creates the state from a balance, negative for a debt.
     #[doc(hidden)]
     pub const fn of_balance(balance: i64, reset_after: Duration) -> Self {
-        Self(Amount::Known {
+        Self {
             balance,
-            reset_after: micros(reset_after),
-        })
+            grain: 1,
+            used: micros(reset_after),
+            refill: 1,
+        }
     }
 
     pub(crate) const fn of_bucket(quota: &Quota, used: u64) -> Self {
-        Self(Amount::Bucket {
+        let full = quota.capacity() * quota.unit();
+        Self {
+            balance: full.cast_signed() - used.cast_signed(),
+            grain: quota.unit(),
             used,
-            grain: quota.grain(),
             refill: quota.refill(),
-        })
+        }
     }
 }
 
@@ -112,10 +106,9 @@ impl LimitStatus {
 
     /// Returns the remaining units, rounded down.
     pub const fn remaining(&self) -> u64 {
-        match self.left.0 {
-            Amount::Known { balance, .. } if balance < 0 => 0,
-            Amount::Known { balance, .. } => balance.cast_unsigned(),
-            Amount::Bucket { used, grain, .. } => bucket::units_left(self.limit, grain, used),
+        match self.left.balance {
+            balance if balance < 0 => 0,
+            balance => balance.cast_unsigned() / self.left.grain,
         }
     }
 
@@ -123,21 +116,15 @@ impl LimitStatus {
     ///
     /// Only [forced](crate::ChargeMode::Forced) charges and [`Charge`](crate::Operation::Charge) cause debts.
     pub const fn debt(&self) -> u64 {
-        match self.left.0 {
-            Amount::Known { balance, .. } if balance < 0 => balance.unsigned_abs(),
-            Amount::Known { .. } | Amount::Bucket { grain: 0, .. } => 0,
-            Amount::Bucket { used, grain, .. } => used
-                .saturating_sub(self.limit.saturating_mul(grain))
-                .div_ceil(grain),
+        match self.left.balance {
+            balance if balance < 0 => balance.unsigned_abs().div_ceil(self.left.grain),
+            _ => 0,
         }
     }
 
     /// Returns the time until the limit is full without further charges.
     pub const fn reset_after(&self) -> Duration {
-        Duration::from_micros(match self.left.0 {
-            Amount::Known { reset_after, .. } => reset_after,
-            Amount::Bucket { used, refill, .. } => bucket::until_back(refill, used),
-        })
+        Duration::from_micros(bucket::until_back(self.left.refill, self.left.used))
     }
 }
 

@@ -169,13 +169,6 @@ pub(crate) fn refilled(quota: &Quota, used: u64, elapsed: u64) -> u64 {
     used.saturating_sub(elapsed.saturating_mul(quota.refill()))
 }
 
-pub(crate) const fn units_left(capacity: u64, grain: u64, used: u64) -> u64 {
-    match grain {
-        0 => 0,
-        grain => capacity.saturating_sub(used.div_ceil(grain)),
-    }
-}
-
 pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
     match refill {
         0 => 0,
