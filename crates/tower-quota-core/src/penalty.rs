@@ -76,3 +76,30 @@ impl Penalty {
         steps.clamp(1, MOST_GRAINS / self.strikes.grain())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charge::{Charge, Operation};
+    use crate::entry::Entry;
+    use crate::key::Key;
+    use crate::outcome::Outcome;
+    use crate::time::Timestamp;
+
+    #[test]
+    fn shortest_block_is_one_step() {
+        let step = Duration::from_secs(60);
+        let penalty = Penalty::after(1).step(step).most(step / 2);
+        let (quota, key) = (Quota::per_second(1), Key::EVERYONE);
+        let charge = [Charge::new("second", &quota, &key).penalty(&penalty)];
+        let (mut entry, now) = (Entry::default(), Timestamp::from_micros(1));
+        let mut check = || entry.decide(Operation::Check, &charge, now).outcome();
+        assert_eq!(check(), Outcome::Allow);
+        let second = Outcome::Refuse(Duration::from_secs(1));
+        let outcomes = [check(), check(), check()];
+        assert_eq!(
+            outcomes,
+            [second, Outcome::Refuse(step), Outcome::Refuse(step)]
+        );
+    }
+}

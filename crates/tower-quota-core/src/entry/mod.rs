@@ -5,6 +5,8 @@
 mod codec;
 mod error;
 mod head;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 
@@ -309,55 +311,5 @@ impl Entry {
 
     pub(crate) fn forget(&mut self, id: u32) {
         self.slots.retain(|slot| slot.limit != id);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::charge::Operation;
-    use crate::key::Key;
-
-    static LOG: Quota = Quota::per_hour(10_000).sliding_log();
-    static BUCKET: Quota = Quota::per_hour(10_000);
-
-    fn check(entry: &mut Entry, charge: Charge<'_>, micros: u64) {
-        entry.decide(Operation::Check, &[charge], Timestamp::from_micros(micros));
-    }
-
-    #[test]
-    fn heap_bytes_counts_slots_and_states() {
-        let (key, mut entry) = (Key::EVERYONE, Entry::default());
-        check(&mut entry, Charge::new("one", &BUCKET, &key), 1);
-        check(&mut entry, Charge::new("two", &BUCKET, &key), 1);
-        assert_eq!(entry.heap_bytes(), 0);
-        check(
-            &mut entry,
-            Charge::new("two", &BUCKET, &key).refundable(),
-            2,
-        );
-        let marks = entry.heap_bytes();
-        assert!(marks >= 16, "{marks} bytes");
-        check(&mut entry, Charge::new("three", &BUCKET, &key), 2);
-        assert!(entry.heap_bytes() >= marks + 3 * size_of::<Slot>());
-    }
-
-    #[test]
-    fn long_log_holds_sixteen_bytes_a_stamp() {
-        let (key, mut entry) = (Key::EVERYONE, Entry::default());
-        let charge = Charge::new("log", &LOG, &key);
-        for micros in 1..=10_000 {
-            check(&mut entry, charge, micros);
-        }
-        let bytes = entry.heap_bytes();
-        assert!((160_000..=180_000).contains(&bytes), "{bytes} bytes");
-        assert_eq!(
-            Entry::decode(&entry.encode()).unwrap().heap_bytes(),
-            160_000
-        );
-        // All but the last stamp expire.
-        check(&mut entry, charge, 3_600_009_999);
-        let bytes = entry.heap_bytes();
-        assert!(bytes < 200, "{bytes} bytes");
     }
 }

@@ -185,3 +185,24 @@ fn client_that_waits_is_admitted_in_time() {
         assert!(setting.check(&[charge.cost(3)]).is_allowed());
     }
 }
+
+/// Asserts that a call carries at most 32 charges for the refusals in between.
+#[test]
+fn call_carries_at_most_32_charges() {
+    let key = client(1);
+    let plain = Charge::new("minute", &MINUTE, &key);
+    // The store itself counts the first refusal and the last. The call carries the counted units and
+    // 31 strikes.
+    for (free, is_blocked) in [(32, true), (33, false)] {
+        let penalty = Penalty::after(free).step(Duration::from_secs(3_600));
+        let charge = plain.penalty(&penalty);
+        let setting = Setting::new();
+        setting.check(&[charge.cost(6)]);
+        for _ in 0..50 {
+            assert!(!setting.check(&[charge]).is_allowed());
+        }
+        setting.clock.advance(Duration::from_millis(100));
+        let last = setting.check(&[charge]).retry_after().unwrap();
+        assert_eq!(last > Duration::from_secs(60), is_blocked, "{last:?}");
+    }
+}
