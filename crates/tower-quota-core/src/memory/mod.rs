@@ -1,7 +1,7 @@
 //! The in-process store.
 //!
 //! ```text
-//! MemoryStore ── shards      each behind a mutex, the last one for the row of Key::EVERYONE alone
+//! MemoryStore ── shards      each behind a mutex, the last one for the row of Key::EVERYONE
 //!   Shard ── rows            a hash table with 32 bytes for each row
 //!         ── definitions     limits and their quotas, shared by the rows
 //!         ── evicted         spent limits (filter) and uses (sketch) of evicted rows
@@ -47,7 +47,7 @@ use siphasher::sip::SipHasher13;
 use self::capacity::Capacity;
 use self::row::LATEST;
 use self::rows::Judged;
-use self::shard::Shard;
+use self::shard::{EVERYONE, Shard};
 pub use self::stats::MemoryStats;
 use crate::answer::Answer;
 use crate::charge::{Charge, Operation};
@@ -118,8 +118,6 @@ struct Inner {
     time: Time,
     hasher: SipHasher13,
     capacity: Capacity,
-    /// The hash of [`Key::EVERYONE`], which has a shard of its own.
-    everyone: u64,
     own_capacity: Capacity,
     /// The last shard has the row of [`Key::EVERYONE`].
     shards: Box<[Aligned]>,
@@ -191,7 +189,6 @@ impl MemoryStore {
         let hasher = SipHasher13::new_with_keys(random.hash_one(0), random.hash_one(1));
         let inner = Inner {
             time,
-            everyone: random.hash_one(2),
             hasher,
             capacity: Capacity::new(entries, shards),
             // The shard of everyone has a single row, which is never evicted.
@@ -305,7 +302,7 @@ impl Inner {
 
     fn hash(&self, key: &Key<'_>) -> u64 {
         if key.is_everyone() {
-            return self.everyone;
+            return EVERYONE;
         }
         // No client chooses a scope, so the scope needs no secret hash.
         let scope = u64::from(key.scope().id()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -314,7 +311,7 @@ impl Inner {
 
     fn shard_of(&self, hash: u64) -> usize {
         let everyone = self.shards.len() - 1;
-        if hash == self.everyone {
+        if hash == EVERYONE {
             return everyone;
         }
         // Choose the shard by the middle bits, because the table uses the lowest and the highest

@@ -5,7 +5,7 @@ use super::Inner;
 use super::evicted::Evicted;
 use super::place::Place;
 use super::row::{Content, Counts, Mark, Row};
-use super::shard::{Context, Shard};
+use super::shard::{Context, Shard, find};
 use crate::charge::Charge;
 use crate::entry::TRUSTED_LEAD;
 use crate::status::LimitStatus;
@@ -103,16 +103,15 @@ impl Inner {
         }
         // The places ascend, so two requests never wait for each other.
         let mut shards = [const { None }; KEYS];
-        for (shard, place) in shards.iter_mut().zip(&places) {
-            *shard = Some(locked(&self.shards[place.shard].0));
-        }
         let mut found = Found {
             rows: [const { None }; KEYS],
             evicted: [None; KEYS],
             now: clock,
         };
         for (key, shard) in shards.iter_mut().enumerate() {
-            found.find(key, shard.as_mut()?, places[key].hash);
+            let place = places[key];
+            let shard = shard.insert(locked(&self.shards[place.shard].0));
+            found.find(key, shard, place.hash);
         }
         // The model decides whether to trust a row that is far ahead of the clock.
         if found.now > clock.saturating_add(TRUSTED_LEAD) {
@@ -153,12 +152,11 @@ impl Inner {
 impl<'s, const KEYS: usize> Found<'s, KEYS> {
     #[inline(always)]
     fn find(&mut self, key: usize, shard: &'s mut Shard, hash: u64) {
-        let row = shard.rows.find_mut(hash, |row| row.hash == hash);
-        if let Some(row) = &row {
+        self.evicted[key] = shard.evicted.as_deref();
+        self.rows[key] = find(&mut shard.everyone, &mut shard.rows, hash);
+        if let Some(row) = &self.rows[key] {
             self.now = self.now.max(row.at());
         }
-        self.rows[key] = row;
-        self.evicted[key] = shard.evicted.as_deref();
     }
 
     /// Judges the charges. Returns whether all fit, or `None` if the model has to decide.

@@ -16,8 +16,13 @@ use crate::entry::Entry;
 /// Microseconds for which a growing table keeps full rows, for clients who return.
 const KEPT_FULL: u64 = 60_000_000;
 
+/// The hash of [`Key::EVERYONE`](crate::Key::EVERYONE), which has a shard of its own.
+pub(super) const EVERYONE: u64 = 0;
+
 #[derive(Default)]
+#[repr(C)] // The row of everyone shares a cache line with the lock, so that a request moves a single line.
 pub(super) struct Shard {
+    pub(super) everyone: Option<Row>,
     pub(super) rows: HashTable<Row>,
     definitions: Definitions,
     pub(super) hand: usize,
@@ -31,9 +36,34 @@ pub(super) struct Context<'a> {
     pub(super) together: &'a [Place],
 }
 
+/// Finds a row in two fields of a shard, so that the other fields stay free.
+#[inline(always)]
+pub(super) fn find<'s>(
+    everyone: &'s mut Option<Row>,
+    rows: &'s mut HashTable<Row>,
+    hash: u64,
+) -> Option<&'s mut Row> {
+    match hash {
+        EVERYONE => everyone.as_mut(),
+        _ => rows.find_mut(hash, |row| row.hash == hash),
+    }
+}
+
 impl Shard {
     pub(super) fn row_mut(&mut self, hash: u64) -> Option<&mut Row> {
-        self.rows.find_mut(hash, |row| row.hash == hash)
+        find(&mut self.everyone, &mut self.rows, hash)
+    }
+
+    fn all_rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().chain(&self.everyone)
+    }
+
+    fn add(&mut self, row: Row) {
+        if row.hash == EVERYONE {
+            self.everyone = Some(row);
+        } else {
+            self.rows.insert_unique(row.hash, row, |row| row.hash);
+        }
     }
 
     pub(super) fn spent_until(&self, limit: (u64, u32), now: u64) -> Option<u64> {
@@ -42,6 +72,9 @@ impl Shard {
 
     /// Takes a row out of the table. The places stay claimed.
     pub(super) fn take(&mut self, hash: u64) -> Option<Row> {
+        if hash == EVERYONE {
+            return self.everyone.take();
+        }
         let found = self.rows.find_entry(hash, |row| row.hash == hash);
         found.ok().map(|row| row.remove().0)
     }
@@ -56,7 +89,7 @@ impl Shard {
             // capacity.
             context.capacity.taken.fetch_add(wanted - claimed, Relaxed);
         }
-        self.rows.insert_unique(row.hash, row, |row| row.hash);
+        self.add(row);
     }
 
     /// Adds the row of a new key.
@@ -81,7 +114,7 @@ impl Shard {
             self.renew(context);
         }
         context.capacity.entries.fetch_add(1, Relaxed);
-        self.rows.insert_unique(hash, row, |row| row.hash);
+        self.add(row);
     }
 
     fn claim(&mut self, places: usize, hash: u64, context: &Context<'_>) -> bool {
@@ -135,7 +168,7 @@ impl Shard {
     }
 
     pub(super) fn clear(&mut self, capacity: &Capacity) {
-        for row in &self.rows {
+        for row in self.all_rows() {
             capacity.forget(row.places());
         }
         *self = Self::default();
@@ -146,7 +179,7 @@ impl Shard {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let heap: usize = self.rows.iter().map(Row::heap_bytes).sum();
+        let heap: usize = self.all_rows().map(Row::heap_bytes).sum();
         let rows = self.rows.allocation_size() + heap + self.definitions.bytes();
         match &self.evicted {
             Some(evicted) => rows + evicted.filter.bytes() + evicted.sketch.bytes(),
