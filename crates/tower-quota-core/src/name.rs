@@ -2,7 +2,8 @@
 
 use core::fmt;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+
+use crate::sync::Lock;
 
 /// The name of a limit or of a key's scope, cheap to copy.
 ///
@@ -65,8 +66,8 @@ impl From<&'static str> for Name {
 
 impl From<String> for Name {
     fn from(text: String) -> Self {
-        static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        static KNOWN: Lock<BTreeSet<&'static str>> = Lock::new(BTreeSet::new());
+        let mut known = KNOWN.lock();
         if let Some(kept) = known.get(text.as_str()) {
             return Self::new(kept);
         }

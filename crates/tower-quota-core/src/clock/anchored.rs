@@ -2,7 +2,8 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use crate::sync::Lock;
 
 const COMPARE_EVERY: u64 = 100_000;
 /// A clock ahead of the wall clock runs slower by a thousandth.
@@ -23,7 +24,7 @@ pub(super) struct Anchored<S> {
     source: S,
     offset: AtomicU64,
     compared_at: AtomicU64,
-    last: Mutex<Comparison>,
+    last: Lock<Comparison>,
 }
 
 #[derive(Debug)]
@@ -42,7 +43,7 @@ impl<S: Source> Anchored<S> {
         Self {
             offset: AtomicU64::new(last.time.wrapping_sub(counter)),
             compared_at: AtomicU64::new(counter),
-            last: Mutex::new(last),
+            last: Lock::new(last),
             source,
         }
     }
@@ -60,7 +61,7 @@ impl<S: Source> Anchored<S> {
 
     #[cold]
     fn compare(&self) -> u64 {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         // Another thread may have compared meanwhile.
         if let Some(now) = self.by_counter() {
             return now;

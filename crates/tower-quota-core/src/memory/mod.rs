@@ -55,7 +55,7 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::decision::Decision;
 use crate::key::Key;
 use crate::store::Store;
-use crate::sync::{Mutex, locked};
+use crate::sync::Lock;
 use crate::time::Timestamp;
 
 /// A store in this process.
@@ -141,7 +141,7 @@ impl Time {
 /// A shard, aligned so that no two share a cache line.
 #[derive(Default)]
 #[repr(align(64))]
-struct Aligned(Mutex<Shard>);
+struct Aligned(Lock<Shard>);
 
 /// The number of rows in a shard of a full store. The rows fill three quarters of the table, so
 /// that the table does not grow during evictions.
@@ -236,7 +236,7 @@ impl MemoryStore {
             bytes: 0,
         };
         for shard in &self.inner.shards {
-            let shard = locked(&shard.0);
+            let shard = shard.0.lock();
             stats.definitions += shard.definitions();
             stats.bytes += shard.bytes();
         }
@@ -264,7 +264,7 @@ impl MemoryStore {
     /// A request that is decided at the same time is removed or not.
     pub fn clear(&self) {
         for (number, shard) in self.inner.shards.iter().enumerate() {
-            locked(&shard.0).clear(self.inner.capacity_of(number));
+            shard.0.lock().clear(self.inner.capacity_of(number));
         }
     }
 }

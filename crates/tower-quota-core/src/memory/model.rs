@@ -1,6 +1,7 @@
 //! Decisions by the model, for all algorithms and operations. Entries are taken out of their rows.
 
 use core::sync::atomic::Ordering::Relaxed;
+use std::sync::MutexGuard;
 
 use smallvec::SmallVec;
 
@@ -15,7 +16,6 @@ use crate::decision::Decision;
 use crate::entry::{Entry, Slot};
 use crate::outcome::Outcome;
 use crate::status::LimitStatus;
-use crate::sync::{MutexGuard, locked};
 use crate::time::Timestamp;
 
 struct CheckedOut {
@@ -75,7 +75,7 @@ impl Inner {
         let mut guards: SmallVec<[(usize, MutexGuard<'_, Shard>); 2]> = SmallVec::new();
         for place in places {
             if guards.last().is_none_or(|(shard, _)| *shard != place.shard) {
-                guards.push((place.shard, locked(&self.shards[place.shard].0)));
+                guards.push((place.shard, self.shards[place.shard].0.lock()));
             }
         }
         guards

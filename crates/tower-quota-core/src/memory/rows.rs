@@ -9,7 +9,6 @@ use super::shard::{Context, Shard, find};
 use crate::charge::Charge;
 use crate::entry::TRUSTED_LEAD;
 use crate::status::LimitStatus;
-use crate::sync::locked;
 
 /// A charge of the request, judged on the count of its row.
 #[derive(Clone, Copy, Default)]
@@ -110,7 +109,7 @@ impl Inner {
         };
         for (key, shard) in shards.iter_mut().enumerate() {
             let place = places[key];
-            let shard = shard.insert(locked(&self.shards[place.shard].0));
+            let shard = shard.insert(self.shards[place.shard].0.lock());
             found.find(key, shard, place.hash);
         }
         // The model decides whether to trust a row that is far ahead of the clock.

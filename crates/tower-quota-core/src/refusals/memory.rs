@@ -2,7 +2,7 @@
 
 use core::sync::atomic::AtomicU64;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use smallvec::{SmallVec, smallvec};
 
@@ -12,7 +12,7 @@ use super::stats::RefusalStats;
 use crate::charge::Charge;
 use crate::clock::Clock;
 use crate::key_hasher::KeyHasher;
-use crate::sync::{Mutex, MutexGuard, locked};
+use crate::sync::Lock;
 
 const SHARDS: usize = 256;
 const SHARD_RECORDS: usize = 64;
@@ -22,7 +22,7 @@ pub(super) struct Memory {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) hasher: KeyHasher,
     pub(super) calls: AtomicU64,
-    shards: Box<[Mutex<Shard>]>,
+    shards: Box<[Lock<Shard>]>,
     pub(super) shard_capacity: usize,
 }
 
@@ -74,7 +74,7 @@ impl Memory {
             clock,
             hasher: KeyHasher::random(),
             calls: AtomicU64::new(0),
-            shards: (0..shards).map(|_| Mutex::default()).collect(),
+            shards: (0..shards).map(|_| Lock::default()).collect(),
             shard_capacity: capacity.div_ceil(shards),
         }
     }
@@ -82,7 +82,7 @@ impl Memory {
     pub(super) fn stats(&self) -> RefusalStats {
         let mut sum = RefusalStats::default();
         for shard in &self.shards {
-            let stats = locked(shard).stats;
+            let stats = shard.lock().stats;
             sum.answered += stats.answered;
             sum.remembered += stats.remembered;
             sum.evicted += stats.evicted;
@@ -93,7 +93,7 @@ impl Memory {
     pub(super) fn shard(&self, digest: u128) -> MutexGuard<'_, Shard> {
         let bits = (digest & 0xffff_ffff) as u64;
         let shard = (bits * self.shards.len() as u64) >> 32;
-        locked(&self.shards[shard as usize])
+        self.shards[shard as usize].lock()
     }
 
     pub(super) fn change<R>(

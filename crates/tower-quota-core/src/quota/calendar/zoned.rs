@@ -1,7 +1,6 @@
 //! The calendar of a time zone.
 
 use core::hash::{Hash, Hasher};
-use std::sync::{Mutex, PoisonError};
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -9,13 +8,14 @@ use jiff::{Timestamp, ToSpan};
 
 use crate::error::ConfigError;
 use crate::quota::{Algorithm, COMMON_YEAR, DAY, MONTH, Quota, WEEK};
+use crate::sync::Lock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::quota) struct Calendar(&'static TimeZone);
 
 /// The zones of the program. A program has few zones, and never frees them, so that quotas are
 /// `Copy`.
-static ZONES: Mutex<Vec<&'static TimeZone>> = Mutex::new(Vec::new());
+static ZONES: Lock<Vec<&'static TimeZone>> = Lock::new(Vec::new());
 
 impl Quota {
     /// Counts by the days, weeks (from Monday), months or years of a zone such as `"Europe/Berlin"`.
@@ -61,7 +61,7 @@ impl Quota {
 
 impl Calendar {
     fn new(zone: TimeZone) -> Self {
-        let mut zones = ZONES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut zones = ZONES.lock();
         if let Some(known) = zones.iter().find(|known| ***known == zone) {
             return Self(known);
         }
