@@ -2,10 +2,9 @@
 
 use core::time::Duration;
 
-use http::header::HeaderValue;
 use tower_quota_core::{Algorithm, Decision, LimitStatus, Name, Outcome, Quota};
 
-use super::text::{ceil_secs, epoch_second, text_value};
+use super::text::{ceil_secs, epoch_second};
 use crate::limit::Limit;
 use crate::policy::Plan;
 
@@ -109,14 +108,12 @@ impl<'a> HeaderReport<'a> {
         Some(ceil_secs(wait.saturating_add(self.report.jitter)).max(1))
     }
 
-    pub(super) fn full_policy(&self) -> Option<HeaderValue> {
+    /// Returns the policy that the plan prepared, if the request has all limits with their own quotas.
+    pub(super) fn prepared_policy(&self) -> Option<&'a str> {
         let texts = &self.plan.texts;
         let limits = self.decision()?.statuses().len();
-        if limits != texts.problems.len() || !self.report.overrides.is_empty() {
-            return None;
-        }
-        // Copy the text. All cores would write the reference count of a shared text.
-        text_value(&texts.policy)
+        let has_all = limits == texts.problems.len() && self.report.overrides.is_empty();
+        has_all.then_some(texts.policy.as_str())
     }
 }
 

@@ -70,7 +70,7 @@ pub(super) fn number_value(number: u64) -> HeaderValue {
         return ZERO;
     }
     let mut digits = itoa::Buffer::new();
-    text_value(digits.format(number.min(MAX_INTEGER))).unwrap_or(ZERO)
+    HeaderValue::from_str(digits.format(number.min(MAX_INTEGER))).unwrap_or(ZERO)
 }
 
 pub(super) fn text_value(text: &str) -> Option<HeaderValue> {

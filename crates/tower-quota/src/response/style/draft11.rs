@@ -34,7 +34,10 @@ impl WriteHeaders for Draft11 {
             push_separator(&mut list);
             push_status(&mut list, &limit);
         }
-        let (Some(status), Some(policy)) = (text_value(&list), policy(report)) else {
+        let Some(status) = text_value(&list) else {
+            return;
+        };
+        let Some(policy) = policy(report) else {
             return;
         };
         // Append first, because a look-up before takes as long, and few responses have inner fields.
@@ -49,8 +52,9 @@ impl WriteHeaders for Draft11 {
 }
 
 fn policy(report: &HeaderReport<'_>) -> Option<HeaderValue> {
-    if let Some(full) = report.full_policy() {
-        return Some(full);
+    if let Some(prepared) = report.prepared_policy() {
+        // Copy the text. All cores would write the reference count of a shared text.
+        return text_value(prepared);
     }
     let mut list = field_text();
     for limit in report.limits() {
