@@ -15,7 +15,6 @@ mod refusal_body;
 mod refused;
 mod report;
 mod responses;
-mod sentence;
 mod style;
 mod text;
 mod write_headers;

@@ -4,9 +4,8 @@ use tower_quota_core::Name;
 
 use super::reason::Reason;
 use super::refusal_body::RefusalBody;
-use super::refused::{Refused, write_over};
-use super::sentence::{Sentence, push_escaped};
-use super::text::number_value;
+use super::refused::Refused;
+use super::text::{number_value, push_escaped};
 
 const TYPICAL_FIELDS: usize = 12;
 
@@ -45,7 +44,7 @@ pub(super) fn add_missing(refused: &Refused<'_>, headers: &mut HeaderMap) {
     }
 }
 
-/// The body of the refusal by one limit, which a plan prepares up to the time to retry.
+/// The body of a refusal by one limit, which the plan prepares up to the time to retry.
 #[derive(Debug)]
 pub(super) struct PreparedProblem {
     before: String,
@@ -54,14 +53,11 @@ pub(super) struct PreparedProblem {
 
 impl PreparedProblem {
     pub(super) fn new(limit: Name) -> Self {
-        let status = StatusCode::TOO_MANY_REQUESTS;
-        let mut before = begin(QUOTA_EXCEEDED, status);
-        write_over(
-            &mut Sentence::in_json(&mut before),
-            1,
-            core::iter::once(limit),
+        let mut before = begin(QUOTA_EXCEEDED, StatusCode::TOO_MANY_REQUESTS);
+        push_escaped(
+            &mut before,
+            &format!("Over the limit \"{limit}\": retry in "),
         );
-        before.push_str(": retry in ");
         let mut after = String::from(".");
         end(&mut after, core::iter::once(limit));
         Self { before, after }
@@ -79,7 +75,7 @@ fn json(refused: &Refused<'_>) -> String {
         return prepared.json(seconds);
     }
     let mut json = begin(type_and_title(refused), refused.status());
-    refused.write_detail(&mut Sentence::in_json(&mut json));
+    push_escaped(&mut json, &refused.detail());
     if refused.decision().is_some() {
         end(&mut json, refused.limits());
     } else {

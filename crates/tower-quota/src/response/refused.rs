@@ -1,3 +1,4 @@
+use core::fmt::{self, Write};
 use core::time::Duration;
 use std::sync::LazyLock;
 
@@ -7,7 +8,6 @@ use tower_quota_core::{Decision, LimitStatus, Name};
 
 use super::problem::PreparedProblem;
 use super::reason::Reason;
-use super::sentence::Sentence;
 use super::text::ceil_secs;
 use crate::head::RequestHead;
 use crate::key::{CLOSURE_MARK, EXTENSION_MARK};
@@ -124,9 +124,10 @@ impl<'a> Refused<'a> {
     /// Returns a message for people, without data of clients or stores.
     #[must_use]
     pub fn detail(&self) -> String {
-        let mut detail = String::with_capacity(128);
-        self.write_detail(&mut Sentence::plain(&mut detail));
-        detail
+        let mut sentence = String::with_capacity(128);
+        // Writing to a string cannot fail.
+        let _ = self.write_detail(&mut sentence);
+        sentence
     }
 
     pub(super) fn challenge(&self) -> Option<HeaderValue> {
@@ -143,78 +144,72 @@ impl<'a> Refused<'a> {
         }))
     }
 
-    pub(super) fn write_detail(&self, out: &mut Sentence<'_>) {
+    fn write_detail(&self, out: &mut String) -> fmt::Result {
         match self.reason {
-            Reason::OverQuota(_) => write_over(out, self.limits().count(), self.limits()),
+            Reason::OverQuota(_) => {
+                out.push_str("Over the ");
+                self.write_limits(out)?;
+            }
             Reason::NeverFits(decision) => {
-                out.words("The request costs more than the ");
-                write_limits(out, self.limits().count(), self.limits());
-                out.words(" can ever admit");
+                out.push_str("The request costs more than the ");
+                self.write_limits(out)?;
+                out.push_str(" can ever admit");
                 if let Some(status) = decision.tightest() {
                     let mut oversized = self.oversized.iter();
                     match oversized.find(|(limit, _)| *limit == status.name) {
-                        Some((_, cost)) => {
-                            out.words(": ");
-                            out.number(*cost);
-                            out.words(" instead of ");
-                        }
-                        None => out.words(": at most "),
+                        Some((_, cost)) => write!(out, ": {cost} instead of {}", status.limit)?,
+                        None => write!(out, ": at most {}", status.limit)?,
                     }
-                    out.number(status.limit);
                 }
             }
             Reason::MissingKey(scope) => {
-                out.words("The request cannot be counted: it has no ");
-                out.any(readable(scope));
+                write!(
+                    out,
+                    "The request cannot be counted: it has no {}",
+                    readable(scope)
+                )?;
             }
             Reason::Unauthenticated(scope) => {
-                out.words("The request is not authenticated: it has no ");
-                out.any(readable(scope));
+                write!(
+                    out,
+                    "The request is not authenticated: it has no {}",
+                    readable(scope)
+                )?;
             }
-            Reason::NoPeerAddress => out.words("The server does not know the client's address"),
+            Reason::NoPeerAddress => out.push_str("The server does not know the client's address"),
             Reason::TooManyLimits => {
-                out.words("The server has too many rate limits for the request");
+                out.push_str("The server has too many rate limits for the request")
             }
-            Reason::Undecidable(_) => out.words("The server cannot check its rate limits"),
-            Reason::Blocked => out.words("Requests like this one are not served"),
-            Reason::StoreFailure(_) => out.words("Rate limits cannot be checked at the moment"),
+            Reason::Undecidable(_) => out.push_str("The server cannot check its rate limits"),
+            Reason::Blocked => out.push_str("Requests like this one are not served"),
+            Reason::StoreFailure(_) => out.push_str("Rate limits cannot be checked at the moment"),
         }
         match self.retry_after_secs() {
-            None => out.words("."),
-            Some(1) => out.words(": retry in 1 second."),
-            Some(seconds) => {
-                out.words(": retry in ");
-                out.number(seconds);
-                out.words(" seconds.");
+            None => out.push('.'),
+            Some(1) => out.push_str(": retry in 1 second."),
+            Some(seconds) => write!(out, ": retry in {seconds} seconds.")?,
+        }
+        Ok(())
+    }
+
+    /// Writes `limit "a"`, `limits "a" and "b"`, or up to five limits `and 2 others`.
+    fn write_limits(&self, out: &mut String) -> fmt::Result {
+        let count = self.limits().count();
+        out.push_str(if count > 1 { "limits" } else { "limit" });
+        for (position, name) in self.limits().take(MAX_NAMED_LIMITS).enumerate() {
+            out.push_str(match position {
+                0 => " ",
+                _ if position + 1 == count => " and ",
+                _ => ", ",
+            });
+            for part in ["\"", name.as_str(), "\""] {
+                out.push_str(part);
             }
         }
-    }
-}
-
-/// Writes the beginning of the message that a request is over these limits.
-pub(super) fn write_over(out: &mut Sentence<'_>, count: usize, limits: impl Iterator<Item = Name>) {
-    out.words("Over the ");
-    write_limits(out, count, limits);
-}
-
-/// Writes `limit "a"`, `limits "a" and "b"`, or up to five limits `and 2 others`.
-fn write_limits(out: &mut Sentence<'_>, count: usize, limits: impl Iterator<Item = Name>) {
-    out.words(if count > 1 { "limits" } else { "limit" });
-    for (position, name) in limits.take(MAX_NAMED_LIMITS).enumerate() {
-        out.words(match position {
-            0 => " ",
-            _ if position + 1 == count => " and ",
-            _ => ", ",
-        });
-        out.quoted(name.as_str());
-    }
-    match count.saturating_sub(MAX_NAMED_LIMITS) {
-        0 => {}
-        1 => out.words(" and 1 other"),
-        others => {
-            out.words(" and ");
-            out.number(others as u64);
-            out.words(" others");
+        match count.saturating_sub(MAX_NAMED_LIMITS) {
+            0 => Ok(()),
+            1 => write!(out, " and 1 other"),
+            others => write!(out, " and {others} others"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Writes and reads values of header fields (RFC 9651, RFC 9110).
 
+use core::fmt::Write;
 use core::time::Duration;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
@@ -37,18 +38,24 @@ pub(super) fn push_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Appends a text with a backslash before each quote and backslash.
-fn push_escaped(out: &mut String, text: &str) {
-    if text.bytes().all(|byte| byte != b'"' && byte != b'\\') {
-        out.push_str(text);
-        return;
-    }
-    for character in text.chars() {
-        if matches!(character, '"' | '\\') {
-            out.push('\\');
+/// Appends a text, escaped for a structured String or for JSON (RFC 8259, section 7).
+///
+/// Names of limits have no control characters, which a structured String cannot hold.
+pub(super) fn push_escaped(out: &mut String, text: &str) {
+    let mut rest = text;
+    let needs_escape = |byte| matches!(byte, ..b' ' | b'"' | b'\\');
+    while let Some(position) = rest.bytes().position(needs_escape) {
+        let (plain, special) = rest.split_at(position);
+        out.push_str(plain);
+        let (special, after) = special.split_at(1);
+        match special {
+            "\"" | "\\" => out.extend(["\\", special]),
+            // Writing to a string cannot fail.
+            _ => _ = write!(out, "\\u{:04x}", special.as_bytes()[0]),
         }
-        out.push(character);
+        rest = after;
     }
+    out.push_str(rest);
 }
 
 /// Appends a structured Integer. Larger numbers become the largest Integer.
