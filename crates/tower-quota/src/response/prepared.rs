@@ -30,7 +30,7 @@ impl PreparedTexts {
         }
         let mut policy = field_text();
         for limit in limits {
-            if !limit.is_hidden() && !limit.is_shadow() {
+            if !is_unreported(limit) && !limit.is_shadow() {
                 push_separator(&mut policy);
                 push_policy(&mut policy, limit, &limit.quota);
             }

@@ -223,15 +223,11 @@ const fn refill_of_all_but_one(bucket: &Quota) -> Duration {
 }
 
 fn time_of(units: u64, quota: &Quota) -> Duration {
-    let period = quota.period().as_micros();
-    // A division by 64 bits takes a third of the time, and few products are larger.
-    let short = u64::try_from(period)
-        .ok()
-        .and_then(|period| period.checked_mul(units));
-    let micros = match short {
-        Some(product) => product.div_ceil(quota.units()),
-        None => u64::try_from((period * u128::from(units)).div_ceil(quota.units().into()))
-            .unwrap_or(u64::MAX),
+    let product = quota.period().as_micros() * u128::from(units);
+    // Few products need more than 64 bits, and a longer division takes three times as long.
+    let micros = match u64::try_from(product) {
+        Ok(product) => product.div_ceil(quota.units()),
+        Err(_) => u64::try_from(product.div_ceil(quota.units().into())).unwrap_or(u64::MAX),
     };
     Duration::from_micros(micros)
 }

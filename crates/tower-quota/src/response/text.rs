@@ -89,7 +89,10 @@ pub(super) fn text_value(text: &str) -> Option<HeaderValue> {
     }
 }
 
-/// Takes back the line that was appended to a field last.
+/// Removes the line that was appended to a field last.
+///
+/// Styles append before they know of an inner limiter. A look-up before would take as long, and few responses have inner
+/// fields.
 pub(super) fn remove_last_line(headers: &mut HeaderMap, name: &HeaderName) {
     let mut lines: Vec<HeaderValue> = headers.get_all(name).iter().cloned().collect();
     lines.pop();

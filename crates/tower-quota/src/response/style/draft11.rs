@@ -40,7 +40,6 @@ impl WriteHeaders for Draft11 {
         let Some(policy) = policy(report) else {
             return;
         };
-        // Append first, because a look-up before takes as long, and few responses have inner fields.
         let has_inner_status = headers.append(RATE_LIMIT, status);
         let has_inner_policy = headers.append(RATE_LIMIT_POLICY, policy);
         if has_inner_status || has_inner_policy {

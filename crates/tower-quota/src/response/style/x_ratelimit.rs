@@ -42,7 +42,6 @@ impl WriteHeaders for XRateLimit {
             Reset::Delta => ceil_secs(limit.reset_after()),
             Reset::Epoch => limit.reset_at_secs(),
         };
-        // Append first, because a look-up before takes as long, and few responses have inner fields.
         if headers.append(LIMIT, number_value(limit.capacity())) {
             remove_last_line(headers, &LIMIT);
             if inner_remaining(headers).is_some_and(|inner| inner <= remaining) {
