@@ -9,6 +9,7 @@ use http::Response;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tower_quota_core::{LimitStatus, Outcome};
 
+use super::problem::TYPICAL_FIELDS;
 use super::refusal_body::RefusalBody;
 use super::refused::Refused;
 use crate::grpc_type::{GRPC_STATUS, GrpcContentType};
@@ -123,11 +124,12 @@ impl From<GrpcStatus> for tonic::Status {
 }
 
 pub(super) fn respond(
-    status: GrpcStatus,
+    mut status: GrpcStatus,
     content_type: GrpcContentType,
     refused: &Refused<'_>,
 ) -> Response<RefusalBody> {
     let mut response = Response::new(RefusalBody::default());
+    status.metadata.reserve(TYPICAL_FIELDS);
     let GrpcStatus {
         code,
         message,
@@ -235,8 +237,14 @@ fn duration(span: Duration) -> Message {
         .integer(2, u64::from(span.subsec_nanos()))
 }
 
-#[derive(Default)]
 struct Message(Vec<u8>);
+
+impl Default for Message {
+    /// Makes an empty message with room for the details of a typical refusal.
+    fn default() -> Self {
+        Self(Vec::with_capacity(512))
+    }
+}
 
 const LENGTH_DELIMITED: u64 = 2;
 

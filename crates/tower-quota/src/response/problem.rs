@@ -7,7 +7,8 @@ use super::refusal_body::RefusalBody;
 use super::refused::Refused;
 use super::text::{number_value, push_escaped};
 
-const TYPICAL_FIELDS: usize = 12;
+/// The number of fields for which a refusal has room, so that the map grows only once.
+pub(super) const TYPICAL_FIELDS: usize = 12;
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
@@ -22,7 +23,6 @@ pub fn problem_details(refused: &Refused<'_>) -> Response<RefusalBody> {
     let mut response = Response::new(json(refused).into());
     *response.status_mut() = refused.status();
     let headers = response.headers_mut();
-    // Reserve the space for typical fields, so that the map grows only once.
     headers.reserve(TYPICAL_FIELDS);
     let problem = const { HeaderValue::from_static("application/problem+json") };
     headers.insert(CONTENT_TYPE, problem);
