@@ -24,6 +24,12 @@ pub enum Check {
     /// Two layers count the same limit and key in the same store. The layer warns after 20
     /// requests.
     CountedTwice,
+    /// Two layers of this process count the same key by one name of a limit, in the same store, with different quotas.
+    /// The layer warns after 20 requests through each of the layers.
+    ///
+    /// The layer does not compare limits with a quota that depends on the request, and policies with different
+    /// [versions](crate::Policy::version).
+    TwoQuotas,
     /// Another process counts the keys of a limit with another quota in the same store.
     ///
     /// The layer warns after three conversions of a key to the limit's quota, with ten minutes to an hour between the
@@ -57,7 +63,7 @@ impl Check {
             | Self::UnknownLimit
             | Self::ExcessiveCost => 1,
             Self::QuotasInTurn => 3,
-            Self::UntrustedProxy | Self::CountedTwice => 20,
+            Self::UntrustedProxy | Self::CountedTwice | Self::TwoQuotas => 20,
             Self::NoForwardedAddress | Self::UnreachableLimit => 100,
         }
     }

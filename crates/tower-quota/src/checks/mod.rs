@@ -10,6 +10,7 @@ mod check;
 mod mark;
 mod report;
 mod turns;
+mod two_quotas;
 mod watch;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tower_quota_core::Decision;
 
 use super::turns::Turns;
-use super::{Check, Checks, Mark};
+use super::{Check, Checks, Mark, two_quotas};
 use crate::head::RequestHead;
 use crate::key::{Mistake, forwarding_header};
 use crate::notes::{Note, Notes};
@@ -30,6 +30,8 @@ pub(crate) struct Watch {
     seen: Mutex<Seen>,
     /// For each limit of the plan, whether to ignore conversions.
     ignored: Box<[AtomicBool]>,
+    /// For each limit of the plan, whether a request has had the limit.
+    met: Box<[AtomicBool]>,
 }
 
 #[derive(Default)]
@@ -50,6 +52,7 @@ impl Watch {
             store,
             seen: Mutex::default(),
             ignored: (0..limits).map(|_| AtomicBool::new(false)).collect(),
+            met: (0..limits).map(|_| AtomicBool::new(false)).collect(),
         }
     }
 
@@ -70,8 +73,9 @@ impl Watch {
         notes: &Notes,
         ask: &Ask<'_, '_>,
         head: &RequestHead<'_>,
+        rules: &Arc<Rules>,
     ) -> Option<Box<Mark>> {
-        self.count();
+        self.count(rules);
         self.read(notes, head);
         (!ask.is_empty()).then(|| Box::new(self.mark(ask, head)))
     }
@@ -95,9 +99,13 @@ impl Watch {
         }
     }
 
-    fn count(&self) {
+    fn count(&self, rules: &Arc<Rules>) {
         let mut seen = self.seen();
         seen.requests += 1;
+        if seen.requests == Check::TwoQuotas.proof() {
+            drop(seen);
+            return self.compare_quotas(rules);
+        }
         if seen.requests < WATCHED_REQUESTS || !seen.requests.is_multiple_of(100) {
             return;
         }
@@ -107,9 +115,38 @@ impl Watch {
                 .flatten()
                 .any(|shown| *shown < check.proof())
         });
-        if seen.requests >= MAX_WATCHED_REQUESTS || !is_partly_proved {
+        let is_unmet = self.met.iter().any(|met| !met.load(Ordering::Relaxed));
+        if seen.requests >= MAX_WATCHED_REQUESTS || !is_partly_proved && !is_unmet {
             self.is_open.store(false, Ordering::Relaxed);
         }
+    }
+
+    fn compare_quotas(&self, rules: &Arc<Rules>) {
+        for limit in two_quotas::conflicts(rules) {
+            let check = Check::TwoQuotas;
+            self.checks.record(check, check.proof(), || {
+                format!(
+                    "the limit {:?}: another layer counts it by the same key and in the same store, but with another \
+                     quota, so both count wrongly. Give one of the limits another name",
+                    limit.as_str()
+                )
+            });
+        }
+    }
+
+    pub(super) fn is_of_same_layer(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.checks, &other.checks)
+    }
+
+    pub(super) const fn is_of_same_store(&self, other: &Self) -> bool {
+        self.store == other.store
+    }
+
+    /// Returns the positions of limits that no watched request has had.
+    pub(crate) fn unmet(&self) -> impl Iterator<Item = usize> {
+        let met = self.met.iter().enumerate();
+        met.filter(|(_, met)| !met.load(Ordering::Relaxed))
+            .map(|(position, _)| position)
     }
 
     fn address(&self, key: &str, mistake: Option<Mistake>, head: &RequestHead<'_>) {
@@ -137,6 +174,11 @@ impl Watch {
     }
 
     fn mark(&self, ask: &Ask<'_, '_>, head: &RequestHead<'_>) -> Mark {
+        for position in ask.positions() {
+            if let Some(met) = self.met.get(position) {
+                met.store(true, Ordering::Relaxed);
+            }
+        }
         let mut mark = Mark::default();
         for (limit, scope) in ask.counted() {
             if Mark::is_marked(head.extensions(), self.store, limit, scope) {

@@ -93,6 +93,20 @@ impl<S: Store> RateLimitHandle<S> {
             .collect()
     }
 
+    /// Returns the limits that no request has had so far, for example because of a typo in a [path](crate::when::path()).
+    ///
+    /// The layer looks at the first 10,000 requests after you set the policy. Limits of rare requests may stay in the
+    /// list.
+    #[must_use]
+    pub fn unmet_limits(&self) -> Vec<Name> {
+        let rules = self.shared.rules();
+        let names: Vec<Name> = rules.plan.limits().map(|limit| limit.name).collect();
+        let unmet = rules.watch.unmet();
+        unmet
+            .filter_map(|position| names.get(position).copied())
+            .collect()
+    }
+
     /// Returns the key by which a limit counts a client.
     pub fn key<'k>(
         &self,

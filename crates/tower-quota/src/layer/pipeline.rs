@@ -71,7 +71,7 @@ impl<S: Store> Shared<S> {
         let mut ask = Ask::new(&rules.plan);
         ask.read(&head);
         let mark = match &notes {
-            Some(notes) => rules.watch.examine(notes, &ask, &head),
+            Some(notes) => rules.watch.examine(notes, &ask, &head, rules),
             None => None,
         };
         if ask.is_empty() {

@@ -166,6 +166,10 @@ impl Limit {
         }
     }
 
+    pub(crate) fn has_run_time_quota(&self) -> bool {
+        self.run_time_quota.is_some()
+    }
+
     pub(crate) fn settles(&self) -> bool {
         self.settle_rule.is_some() || self.is_hold()
     }

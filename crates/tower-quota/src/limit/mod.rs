@@ -102,7 +102,7 @@ impl Limit {
     /// the quota later.
     ///
     /// Limits with the same name, key and store share a counter, even across layers, policies, and services with the
-    /// same Redis prefix. Use names such as `"login-minute"` to keep counters apart. Shared counters need the same
+    /// same Redis prefix. [`Check::TwoQuotas`](crate::Check::TwoQuotas) finds different quotas in a process. Use names such as `"login-minute"` to keep counters apart. Shared counters need the same
     /// quota everywhere, because different quotas convert the counter at each request.
     pub fn new(name: impl Into<Name>, quota: Quota) -> Self {
         let quota = quota.for_waits_of(Self::DEFAULT_MAX_WAIT);

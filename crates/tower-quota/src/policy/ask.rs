@@ -351,6 +351,12 @@ impl<'p, 'r> Ask<'p, 'r> {
         parts.all(|part| part.planned.limit.is_shadow())
     }
 
+    /// Returns the positions of the limits in the plan.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = usize> {
+        let names = self.parts.iter().map(|part| part.planned.limit.name);
+        names.filter_map(|name| self.plan.position(name))
+    }
+
     pub(crate) fn counted(&self) -> impl Iterator<Item = (Name, Name)> {
         let counted = self.parts.iter().filter(|part| part.units > 0);
         counted.map(|part| (part.planned.limit.name, self.key(part).scope()))

@@ -1,5 +1,6 @@
 //! Limits that never apply, that two layers count, and that are too many.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,8 +8,8 @@ use axum::Router;
 use axum::routing::get;
 use tower_layer::Layer;
 use tower_quota::{
-    BoxStore, Check, Limit, MemoryStore, Policy, Quota, RateLimitLayer, RequestHead, store::Charge,
-    when,
+    BoxStore, Check, Limit, MemoryStore, Name, Policy, Quota, RateLimitLayer, RequestHead, key,
+    store::Charge, when,
 };
 
 use crate::fixture::{Client, app, in_memory, is_silent, minute, proves};
@@ -123,6 +124,81 @@ async fn limits_of_different_stores_are_silent() {
             .await;
     })
     .await;
+}
+
+fn hour() -> Limit {
+    Limit::new("minute", Quota::per_hour(1_000))
+}
+
+/// Sends 30 requests through each of two layers.
+async fn two_routes(layer: RateLimitLayer<MemoryStore>, other: RateLimitLayer<MemoryStore>) {
+    for layer in [other, layer] {
+        let mut client = Client::of(app().layer(layer)).await;
+        client.get_paths(30, "").await;
+    }
+}
+
+#[tokio::test]
+async fn one_name_with_two_quotas_is_reported() {
+    let store = RefCell::default();
+    let layer = || {
+        // The servers of the first run still count in the first store.
+        let fresh = MemoryStore::new();
+        store.replace(fresh.clone());
+        RateLimitLayer::new(fresh, Policy::new().limit(minute()))
+    };
+    proves(Check::TwoQuotas, 20, layer, async |layer| {
+        let other = RateLimitLayer::new(store.take(), Policy::new().limit(hour()));
+        two_routes(layer, other).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn names_with_separate_counters_are_silent() {
+    for other in [
+        Policy::new().limit(hour().by(key::method())),
+        Policy::new().limit(hour().quota_with(|_| None)),
+        Policy::new().limit(minute()),
+        // A new version reaches the layers one after the other.
+        Policy::new().limit(hour()).version(2),
+    ] {
+        let store = MemoryStore::new();
+        let first = Policy::new().limit(minute()).version(1);
+        is_silent(RateLimitLayer::new(store.clone(), first), async |layer| {
+            two_routes(layer, RateLimitLayer::new(store.clone(), other.clone())).await;
+        })
+        .await;
+    }
+    is_silent(in_memory(Policy::new().limit(minute())), async |layer| {
+        two_routes(layer, in_memory(Policy::new().limit(hour()))).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn replaced_quota_is_silent() {
+    is_silent(in_memory(Policy::new().limit(minute())), async |layer| {
+        let handle = layer.handle();
+        let mut client = Client::of(app().layer(layer)).await;
+        client.get_paths(30, "").await;
+        handle.replace_policy(Policy::new().limit(hour()));
+        client.get_paths(30, "").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn handle_lists_limits_without_requests() {
+    let typo = Limit::new("login", Quota::per_hour(9)).when(when::path("/logn"));
+    let layer = in_memory(Policy::new().limit(minute()).limit(typo));
+    let handle = layer.handle();
+    assert_eq!(handle.unmet_limits(), ["minute", "login"].map(Name::new));
+    let mut client = Client::of(app().layer(layer)).await;
+    client.get_paths(1_100, "").await;
+    assert_eq!(handle.unmet_limits(), [Name::new("login")]);
+    client.get("/logn", "").await;
+    assert!(handle.unmet_limits().is_empty());
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ fn page_has_a_row_for_each_check() {
         Check::NoForwardedAddress,
         Check::UnreachableLimit,
         Check::CountedTwice,
+        Check::TwoQuotas,
         Check::QuotasInTurn,
         Check::TooManyLimits,
         Check::Undecidable,

@@ -48,9 +48,10 @@ fn layer(store: &RedisStore, quota: Quota) -> RateLimitLayer<RedisStore> {
     RateLimitLayer::new(store.clone(), Policy::new().limit(minute(quota)))
 }
 
-/// Returns a client of another service, which logs no warning.
-async fn elsewhere(store: &RedisStore) -> Client {
-    let layer = layer(store, HUNDRED).without_check(Check::QuotasInTurn);
+/// Returns a client of another process, which logs no warning.
+async fn elsewhere(redis: &Redis) -> Client {
+    let store = redis.store("quota").await;
+    let layer = layer(&store, HUNDRED).without_check(Check::QuotasInTurn);
     Client::of(app().layer(layer)).await
 }
 
@@ -65,7 +66,7 @@ async fn quotas_in_turn_are_reported() {
     let limited = || layer(&store, FIVE);
     proves(Check::QuotasInTurn, 3, limited, async |layer| {
         let mut client = Client::of(app().layer(layer)).await;
-        let mut elsewhere = elsewhere(&store).await;
+        let mut elsewhere = elsewhere(&redis).await;
         for _ in 0..3 {
             request(&mut elsewhere, "ann").await;
             request(&mut client, "ann").await;
@@ -133,7 +134,9 @@ async fn deploy_of_new_quota_is_silent() {
     let store = redis.store("quota").await;
     let (before, after) = (Quota::per_day(50), Quota::per_day(70));
     let users: Vec<String> = (0..400).map(|user| user.to_string()).collect();
-    let mut client = Client::of(app().layer(layer(&store, before))).await;
+    // The process before the deploy has a store of its own.
+    let old_store = redis.store("quota").await;
+    let mut client = Client::of(app().layer(layer(&old_store, before))).await;
     for user in &users {
         request(&mut client, user).await;
     }
@@ -189,7 +192,7 @@ async fn turns_are_silent(turns: usize, pause: Duration) {
     let store = redis.store("quota").await;
     is_silent(layer(&store, FIVE), async |layer| {
         let mut client = Client::of(app().layer(layer)).await;
-        let mut elsewhere = elsewhere(&store).await;
+        let mut elsewhere = elsewhere(&redis).await;
         for _ in 0..turns {
             request(&mut elsewhere, "ann").await;
             request(&mut client, "ann").await;
