@@ -38,6 +38,17 @@ impl Checks {
         self.found().off.push(check);
     }
 
+    /// Returns new checks, of which the same ones are off.
+    pub(crate) fn fork(&self) -> Self {
+        let report = ChecksReport {
+            off: self.found().off.clone(),
+            ..ChecksReport::default()
+        };
+        Self {
+            found: Mutex::new(report),
+        }
+    }
+
     pub(crate) fn report(&self) -> ChecksReport {
         self.found().clone()
     }

@@ -64,9 +64,10 @@ pub struct RateLimitHandle<S> {
 }
 
 impl<S: Store> RateLimitLayer<S> {
-    /// Returns a handle that operates this layer and its clones.
+    /// Returns a handle that operates this layer, and the clones that share its settings.
     #[must_use]
     pub fn handle(&self) -> RateLimitHandle<S> {
+        self.shared.use_now();
         RateLimitHandle {
             shared: Arc::clone(&self.shared),
         }

@@ -22,8 +22,12 @@ use crate::valid::valid;
 
 /// A tower layer that applies a [`Policy`] to services. The [front page](crate) has examples.
 ///
-/// Clones, their services and handles share the store, the policy and the settings. A method on a clone also changes the
-/// original, so make another layer over a clone of the store for other settings.
+/// Clones share the counters of the store. A setting on a clone changes only the clone, which then also has its own
+/// handle, with its own blocks and waiting places.
+///
+/// After the first call of [`layer`](Layer::layer) or [`handle`](Self::handle), the layer and the clones that share its
+/// settings are in use together. A setting then also changes the running services of all of them. To change a running
+/// layer, prefer the handle.
 #[derive(Debug)]
 #[must_use]
 pub struct RateLimitLayer<S> {
@@ -147,8 +151,9 @@ impl<S: Store> RateLimitLayer<S> {
     /// later requests with the key wait longer, up to [`max_wait`](crate::Limit::max_wait). For a counter that clients
     /// share, add a limit by address.
     pub fn max_waiting(self, requests: usize) -> Self {
-        self.shared.queue.set_capacity(requests);
-        self
+        let layer = self.apart();
+        layer.shared.queue.set_capacity(requests);
+        layer
     }
 
     /// Sets a timeout for calls of the store and the handle. Defaults to 5 seconds.
@@ -238,8 +243,9 @@ impl<S: Store> RateLimitLayer<S> {
     /// # let _ = layer;
     /// ```
     pub fn without_check(self, check: Check) -> Self {
-        self.shared.observed.checks.turn_off(check);
-        self
+        let layer = self.apart();
+        layer.shared.observed.checks.turn_off(check);
+        layer
     }
 
     /// Answers refused HTTP requests by this closure. Defaults to [`problem_details`](crate::response::problem_details).
@@ -284,7 +290,7 @@ impl<S: Store> RateLimitLayer<S> {
         })
     }
 
-    /// Sets which refusals are gRPC responses, also for all clones. Defaults to [`Protocol::Auto`].
+    /// Sets which refusals are gRPC responses. Defaults to [`Protocol::Auto`].
     pub fn protocol(self, protocol: Protocol) -> Self {
         self.responding(|settings| settings.protocol = protocol)
     }
@@ -355,8 +361,19 @@ impl<S: Store> RateLimitLayer<S> {
     }
 
     fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
-        self.shared.change(change);
-        self
+        let layer = self.apart();
+        layer.shared.change(change);
+        layer
+    }
+
+    /// Returns the layer with settings of its own, unless the layer is in use.
+    fn apart(self) -> Self {
+        if self.shared.is_used() || Arc::strong_count(&self.shared) == 1 {
+            return self;
+        }
+        Self {
+            shared: Arc::new(self.shared.fork()),
+        }
     }
 }
 
@@ -366,11 +383,12 @@ impl<Svc: Clone, S> Layer<Svc> for RateLimitLayer<S> {
     type Service = RateLimit<Svc, S>;
 
     fn layer(&self, inner: Svc) -> Self::Service {
+        self.shared.use_now();
         RateLimit::new(inner, Arc::clone(&self.shared))
     }
 }
 
-/// A clone has the state and the settings of the original, and a method on either one changes both.
+/// A clone shares the state and the settings of the original, until a setting changes one of them.
 impl<S> Clone for RateLimitLayer<S> {
     fn clone(&self) -> Self {
         Self {

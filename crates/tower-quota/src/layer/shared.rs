@@ -3,6 +3,7 @@
 use core::error::Error;
 use core::fmt;
 use core::ops::Deref;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -11,6 +12,7 @@ use tokio::runtime::Handle;
 use tower_quota_core::{BoxStore, Charge, Operation, RefusalCache, Store};
 
 use super::settings::Settings;
+use crate::checks::Checks;
 use crate::checks::Checks;
 use crate::clients::Blocks;
 use crate::observe::{Event, StoreFailure, StoreFailureKind};
@@ -26,6 +28,8 @@ pub(crate) struct Shared<S> {
 
 /// The state without the store. Handles over a boxed store share this state.
 pub(crate) struct State {
+    /// Whether a service or a handle exists, so that settings change in place.
+    is_used: AtomicBool,
     /// The rules in force. A request loads them once and keeps them.
     rules: ArcSwap<Rules>,
     /// The lock that a thread holds while it replaces the rules.
@@ -43,12 +47,32 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl<S: Store> Shared<S> {
     pub(super) fn new(store: CachedStore<S>, policy: Policy) -> Self {
+        Self::with(store, policy, Arc::default(), Checks::default())
+    }
+
+    /// Returns new state with the same store, policy and settings.
+    pub(super) fn fork(&self) -> Self {
+        let rules = self.rules();
+        let (policy, settings) = (rules.policy.clone(), Arc::clone(&rules.settings));
+        let checks = self.observed.checks.fork();
+        let fork = Self::with(self.store.clone(), policy, settings, checks);
+        fork.queue.set_capacity(self.queue.capacity());
+        fork
+    }
+
+    fn with(
+        store: CachedStore<S>,
+        policy: Policy,
+        settings: Arc<Settings>,
+        checks: Checks,
+    ) -> Self {
         let number = store
             .identity()
             .unwrap_or_else(|| core::ptr::from_ref(store.store()).addr());
-        let observed = Observed::new(number);
+        let observed = Observed::new(number, checks);
         let state = State {
-            rules: ArcSwap::from_pointee(Rules::new(policy, Arc::default(), &observed)),
+            is_used: AtomicBool::new(false),
+            rules: ArcSwap::from_pointee(Rules::new(policy, settings, &observed)),
             changing: Mutex::default(),
             observed,
             queue: Arc::new(Queue::new(Queue::DEFAULT_CAPACITY)),
@@ -78,6 +102,14 @@ impl<S> Deref for Shared<S> {
 }
 
 impl State {
+    pub(crate) fn use_now(&self) {
+        self.is_used.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn replace_policy(&self, policy: Policy) {
         self.replace(|rules| (policy, Arc::clone(&rules.settings)));
     }

@@ -22,10 +22,10 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    pub(crate) fn new(store: usize) -> Self {
+    pub(crate) fn new(store: usize, checks: Checks) -> Self {
         Self {
             store,
-            checks: Arc::default(),
+            checks: Arc::new(checks),
             streaks: Arc::default(),
             outage: Arc::default(),
             #[cfg(feature = "top")]

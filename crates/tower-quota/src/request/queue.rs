@@ -63,6 +63,10 @@ impl Queue {
         self.lock().capacity = capacity;
     }
 
+    pub(crate) fn capacity(&self) -> usize {
+        self.lock().capacity
+    }
+
     pub(crate) fn has_room(&self, waiter: &Waiter<'_>) -> bool {
         let numbers = self.numbers(waiter);
         self.lock().has_room(waiter, numbers)

@@ -8,6 +8,7 @@ mod axum_extractors;
 mod axum_tiers;
 mod beside;
 mod choose;
+mod clones;
 mod conditions;
 mod costs;
 mod cut_streams;

@@ -232,11 +232,12 @@ async fn layers_on_one_store_keep_settings() {
 }
 
 #[tokio::test]
-async fn clones_of_layer_share_settings() {
+async fn clone_of_layer_has_its_own_protocol() {
     let store = stopped_store();
     let layer = RateLimitLayer::new(store, once());
     let clone = layer.clone().protocol(Protocol::Grpc);
-    assert_eq!(refused_by([layer, clone]).await, [StatusCode::OK; 2]);
+    let statuses = refused_by([layer, clone]).await;
+    assert_eq!(statuses, [StatusCode::TOO_MANY_REQUESTS, StatusCode::OK]);
 }
 
 #[tokio::test]
