@@ -63,6 +63,8 @@ pub enum ConfigError {
     },
     /// An expiry or a longest duration of holds on another algorithm than the concurrency limit.
     NotConcurrent(Algorithm),
+    /// An expiry of holds below 100 ms, which is too short for renewals.
+    ShortTtl(Duration),
     /// A quota divided among 0 instances.
     ZeroInstances,
     /// Less than one unit in 366 days for every instance.
@@ -99,6 +101,8 @@ pub enum ConfigError {
     SettledHold(Name),
     /// A delay over a concurrency limit.
     DelayedHold(Name),
+    /// A delay that grows by zero.
+    ZeroStep(Name),
     /// A longest wait on an algorithm with windows.
     WaitOnWindow {
         /// The limit.
@@ -151,6 +155,9 @@ impl ConfigError {
                 "a sliding log or a concurrency limit keeps at most 10000 stamps: give fewer units"
             }
             Self::NotConcurrent(_) => "only a concurrency limit has holds that expire",
+            Self::ShortTtl(_) => {
+                "a hold needs a ttl of at least 100 ms, because it is renewed each third of the ttl"
+            }
             Self::ZeroInstances => "a quota cannot be divided among 0 instances: give at least 1",
             Self::ShareTooSmall { .. } => {
                 "less than one unit per 366 days for each instance: give more units"
@@ -232,6 +239,10 @@ impl fmt::Display for ConfigError {
                 f,
                 "a {algorithm} has no holds that expire: only a concurrency limit takes a `ttl` or a longest hold"
             ),
+            Self::ShortTtl(ttl) => write!(
+                f,
+                "a hold with a ttl of {ttl:?} expires before its renewal, each third of the ttl: give at least 100 ms"
+            ),
             Self::ShareTooSmall {
                 units,
                 period,
@@ -291,6 +302,10 @@ impl fmt::Display for ConfigError {
             Self::DelayedHold(limit) => write!(
                 f,
                 "the limit {limit:?} holds units, and cannot delay requests: leave `Over::Delay` out, or count requests"
+            ),
+            Self::ZeroStep(limit) => write!(
+                f,
+                "the limit {limit:?} delays requests by a step of zero: give the wait for each unit over the quota"
             ),
             Self::WaitOnWindow { limit, algorithm } => write!(
                 f,

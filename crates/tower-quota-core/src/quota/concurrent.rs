@@ -4,6 +4,10 @@ use core::time::Duration;
 
 use super::{Algorithm, Quota, sound};
 use crate::error::ConfigError;
+use crate::time::micros;
+
+/// The shortest `ttl` in microseconds. Timers are too coarse for the renewals of shorter holds.
+const SHORTEST_TTL: u64 = 100_000;
 
 impl Quota {
     /// Limits the units in use at the same time. See [`Quota::try_concurrent`].
@@ -52,9 +56,10 @@ impl Quota {
     ///
     /// # Errors
     /// Returns [`ConfigError`] if the quota is not a concurrency limit, or if the time is not from
-    /// 1 ms to 366 days or has a fraction of a microsecond.
+    /// 100 ms to 366 days or has a fraction of a microsecond.
     pub const fn try_ttl(self, ttl: Duration) -> Result<Self, ConfigError> {
         match self.algorithm {
+            Algorithm::Concurrent if micros(ttl) < SHORTEST_TTL => Err(ConfigError::ShortTtl(ttl)),
             Algorithm::Concurrent => Self::counted_by(self.algorithm, self.units, ttl),
             algorithm => Err(ConfigError::NotConcurrent(algorithm)),
         }

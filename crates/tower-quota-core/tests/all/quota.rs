@@ -337,6 +337,10 @@ fn errors_name_the_value() {
         (Quota::per_day(1).try_divided(400), "400 instances"),
         (Quota::try_concurrent(10_001), "10001 units"),
         (
+            Quota::concurrent(1).try_ttl(Duration::from_millis(99)),
+            "99ms",
+        ),
+        (
             Quota::concurrent(1).try_ttl(SECOND * 40_000_000),
             "40000000s",
         ),

@@ -13,7 +13,6 @@ use tower_quota_core::{BoxStore, Charge, Operation, RefusalCache, Store};
 
 use super::settings::Settings;
 use crate::checks::Checks;
-use crate::checks::Checks;
 use crate::clients::Blocks;
 use crate::observe::{Event, StoreFailure, StoreFailureKind};
 use crate::policy::Policy;

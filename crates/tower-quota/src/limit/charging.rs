@@ -208,6 +208,15 @@ impl Limit {
                 algorithm: self.quota.algorithm(),
             });
         }
+        if matches!(
+            self.over,
+            Over::Delay {
+                step: Duration::ZERO,
+                ..
+            }
+        ) {
+            return Err(ConfigError::ZeroStep(self.name));
+        }
         if self.is_hold() {
             if self.settle_rule.is_some() {
                 return Err(ConfigError::SettledHold(self.name));

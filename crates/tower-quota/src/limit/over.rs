@@ -21,7 +21,7 @@ pub enum Over {
     /// All requests take units, even if another limit refuses, until the wait is the longest. The layer refuses requests without a
     /// [place](crate::RateLimitLayer::max_waiting) in the queue.
     Delay {
-        /// The wait for each unit over the quota.
+        /// The wait for each unit over the quota. A step of zero is a [`ConfigError`](crate::ConfigError).
         step: Duration,
         /// The longest wait.
         most: Duration,

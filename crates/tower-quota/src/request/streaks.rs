@@ -9,7 +9,7 @@ use tower_quota_core::{Key, Name, Timestamp};
 use crate::observe::{Event, Observer};
 use crate::request::Rules;
 
-/// The maximum number of counted clients. One more client resets all counts.
+/// The maximum number of counted clients. One more client drops the shorter half of the streaks.
 const MAX_CLIENTS: usize = 65_536;
 /// The time between resets of all counts. Otherwise an absent client would cost each admission a
 /// lock.
@@ -63,9 +63,12 @@ impl Streaks {
     fn lock(&self, now: Timestamp) -> MutexGuard<'_, Lengths> {
         // Each change is a single step, so the map is valid even if a thread panicked.
         let mut lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
-        if lengths.of.len() >= MAX_CLIENTS || now.since(lengths.began) >= FORGET {
+        if now.since(lengths.began) >= FORGET {
             lengths.of.clear();
             lengths.began = now;
+        }
+        if lengths.of.len() >= MAX_CLIENTS {
+            lengths.drop_shorter_half();
         }
         lengths
     }
@@ -90,5 +93,40 @@ impl Observer for Streaks {
 
     fn reads_keys(&self) -> bool {
         true
+    }
+}
+
+impl Lengths {
+    /// Makes room, and keeps the clients with most refusals.
+    #[cold]
+    fn drop_shorter_half(&mut self) {
+        let mut sorted: Vec<u32> = self.of.values().copied().collect();
+        sorted.sort_unstable();
+        let median = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
+        self.of.retain(|_, length| *length > median);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tower_quota_core::{Key, Name, Timestamp};
+
+    use super::{MAX_CLIENTS, Streaks};
+
+    #[test]
+    fn flood_of_clients_keeps_longest_streaks() {
+        let (streaks, limit, now) = (Streaks::default(), Name::new("limit"), Timestamp::EPOCH);
+        let refused = |client: &str| {
+            let key = Key::owned(Name::new("client"), client);
+            streaks.refused(limit, &key, now);
+            streaks.length(limit, &key, now)
+        };
+        for expected in 1..=3 {
+            assert_eq!(refused("eve"), expected);
+        }
+        for client in 0..MAX_CLIENTS + 500 {
+            assert_eq!(refused(&client.to_string()), 1);
+        }
+        assert_eq!(refused("eve"), 4);
     }
 }

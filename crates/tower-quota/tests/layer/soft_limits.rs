@@ -154,6 +154,14 @@ fn delay_over_holds_is_an_error() {
     assert!(matches!(error, ConfigError::DelayedHold(limit) if limit.as_str() == "streams"));
 }
 
+#[test]
+fn delay_without_step_is_an_error() {
+    let (step, most) = (Duration::ZERO, secs(1));
+    let limit = Limit::new("tarpit", THREE).over(Over::Delay { step, most });
+    let error = Policy::new().try_limit(limit).unwrap_err();
+    assert!(error.to_string().contains("\"tarpit\""), "{error}");
+}
+
 fn by_key(units: u64) -> Limit {
     per_minute("minute", units).by(key::header("k"))
 }
