@@ -106,6 +106,10 @@ impl KeyExtractor for All {
         Some(self.key_of(&keys))
     }
 
+    fn has_credentials(&self) -> bool {
+        self.parts.iter().any(|part| part.has_credentials())
+    }
+
     /// Visits the combinations of keys, at most one above the maximum.
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         let mut combinations = vec![Vec::new()];

@@ -41,6 +41,14 @@ pub trait KeyExtractor: Any + Send + Sync {
     /// Returns the key, `None` if missing, or an empty key for conflicting values.
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>>;
 
+    /// Returns whether the key comes from credentials, such as a token or a session.
+    ///
+    /// By default the layer then refuses requests without the key with 401 instead of 400. See
+    /// [`MissingKey`](crate::MissingKey).
+    fn has_credentials(&self) -> bool {
+        false
+    }
+
     /// Visits the keys of all values, even if conflicting.
     ///
     /// Block lists call `each_key`, so clients cannot hide a listed value, and more than 64 keys block the request. The
@@ -75,6 +83,10 @@ macro_rules! pointers {
 
             fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
                 (**self).extract(head)
+            }
+
+            fn has_credentials(&self) -> bool {
+                (**self).has_credentials()
             }
 
             fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {

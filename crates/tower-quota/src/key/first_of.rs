@@ -56,6 +56,10 @@ impl KeyExtractor for FirstOf {
         self.parts.iter().find_map(|part| part.extract(head))
     }
 
+    fn has_credentials(&self) -> bool {
+        self.parts.iter().all(|part| part.has_credentials())
+    }
+
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         for part in self.parts.iter() {
             part.each_key(head, visit);

@@ -44,6 +44,10 @@ impl KeyExtractor for NamedKey {
         found
     }
 
+    fn has_credentials(&self) -> bool {
+        self.key.has_credentials()
+    }
+
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         if head.extensions().get::<SampleContext>().is_some() {
             self.extract(head).iter().for_each(visit);

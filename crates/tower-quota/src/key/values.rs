@@ -85,6 +85,10 @@ impl KeyExtractor for ValueKey {
         }
     }
 
+    fn has_credentials(&self) -> bool {
+        matches!(self.place, Place::Bearer | Place::BasicUser)
+    }
+
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         self.place.each_value(head, &mut |value| {
             if let Some(value) = value {

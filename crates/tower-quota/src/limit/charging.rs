@@ -154,7 +154,7 @@ impl Limit {
             _ if self.is_shadow() => Some(MissingKey::Skip),
             Some(_) => self.missing,
             None if lacks_address(&*self.extractor, head) => None,
-            None if has_credentials(self.extractor.scope()) => Some(MissingKey::Unauthenticated),
+            None if self.extractor.has_credentials() => Some(MissingKey::Unauthenticated),
             None => Some(MissingKey::Refuse),
         }
     }
@@ -238,14 +238,4 @@ impl Limit {
             _ => Ok(()),
         }
     }
-}
-
-fn has_credentials(scope: Name) -> bool {
-    let parts = scope.as_str().trim_matches(['(', ')']).split(" or ");
-    let is_credential = |part: &str| {
-        ["bearer token", "basic user", "jwt "]
-            .iter()
-            .any(|of| part.starts_with(of))
-    };
-    parts.into_iter().all(is_credential)
 }

@@ -238,7 +238,8 @@ impl Limit {
 
     /// Sets the choice for requests without a key.
     ///
-    /// By default, missing or conflicting keys are refused with 401 for credentials, with 500 if the server did not
+    /// By default, missing or conflicting keys are refused with 401 for
+    /// [credentials](crate::key::KeyExtractor::has_credentials), with 500 if the server did not
     /// attach the address of the peer, and with 400 otherwise. Other limits still [count](MissingKey::Refuse) the
     /// request, so add a limit by address against guesses.
     pub const fn when_missing(mut self, missing: MissingKey) -> Self {

@@ -1,9 +1,11 @@
 //! Choices of limits for requests without a key.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use http::{Request, StatusCode};
-use tower_quota::{MissingKey, key};
+use tower_quota::key::{self, KeyExtractor};
+use tower_quota::{Key, MissingKey, Name, RequestHead};
 
 use crate::fixture::{Limited, field, text};
 use crate::shared::{assert_field, assert_no_field, per_minute, policy_of};
@@ -65,6 +67,41 @@ async fn missing_credentials_are_unauthenticated_by_default() {
         let response = limited.get().await;
         assert_eq!(response.status(), 401);
         assert!(field(&response, "www-authenticate").is_some());
+    }
+}
+
+/// Reads the user of a session.
+struct SessionUser;
+
+impl KeyExtractor for SessionUser {
+    fn scope(&self) -> Name {
+        const { Name::new("session user") }
+    }
+
+    fn extract<'r>(&self, _: &RequestHead<'r>) -> Option<Key<'r>> {
+        None
+    }
+
+    fn has_credentials(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn extractor_of_users_chooses_unauthenticated() {
+    let shared: Arc<dyn KeyExtractor> = Arc::new(SessionUser);
+    let named = |scope: &'static str| key::from_fn(scope, |_| None::<String>);
+    for (by, status) in [
+        (shared.clone(), 401),
+        (Arc::new(key::named("user", shared.clone())), 401),
+        (Arc::new(key::bearer().or(shared.clone())), 401),
+        (Arc::new(key::bearer().or(key::header("x-api-key"))), 400),
+        (Arc::new(key::all((key::method(), shared))), 401),
+        (Arc::new(named("bearer token")), 400),
+        (Arc::new(key::cookie("bearer token")), 400),
+    ] {
+        let limited = Limited::new(policy_of(per_minute("minute", 1).by(by)));
+        assert_eq!(limited.get().await.status(), status);
     }
 }
 

@@ -144,6 +144,11 @@ impl KeyExtractor for JwtClaim {
             .map(|text| Key::owned(self.scope, text))
     }
 
+    /// An unverified token proves nothing, so a challenge would not help.
+    fn has_credentials(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         let mut sent = 0;
         self.token.each_key(head, &mut |token| {
