@@ -312,8 +312,14 @@ impl<S: Store> RateLimitLayer<S> {
     /// Panics when two styles write the same field.
     #[track_caller]
     pub fn headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Self {
+        let styles: Vec<HeaderStyle> = styles.into_iter().collect();
+        let is_custom = |style: &HeaderStyle| matches!(style, HeaderStyle::Custom(_));
+        let marks_degraded = !styles.iter().all(is_custom);
         let writers = valid(HeaderStyle::writers(styles));
-        self.responding(|settings| settings.writers = writers)
+        self.responding(|settings| {
+            settings.writers = writers;
+            settings.marks_degraded = marks_degraded;
+        })
     }
 
     /// Returns the written header fields that browsers hide from scripts of other origins.

@@ -35,6 +35,8 @@ pub(crate) type OnRefusedGrpc = dyn Fn(&Refused<'_>) -> GrpcStatus + Send + Sync
 #[derive(Clone)]
 pub(crate) struct ResponseSettings {
     pub(crate) writers: Vec<Arc<dyn WriteHeaders>>,
+    /// Whether the layer writes `X-RateLimit-Policy: degraded`. Custom styles have their own marks.
+    pub(crate) marks_degraded: bool,
     /// Your own answer, instead of problem details.
     pub(crate) on_refused: Option<Arc<OnRefused>>,
     pub(crate) on_refused_grpc: Arc<OnRefusedGrpc>,
@@ -51,6 +53,7 @@ impl Default for ResponseSettings {
                 .iter()
                 .map(HeaderStyle::writer)
                 .collect(),
+            marks_degraded: true,
             on_refused: None,
             on_refused_grpc: Arc::new(GrpcStatus::without_details),
             grpc_domain: DEFAULT_DOMAIN,
@@ -67,7 +70,7 @@ impl ResponseSettings {
         for writer in &self.writers {
             fields.extend(writer.fields().iter().cloned());
         }
-        if !self.writers.is_empty() {
+        if self.marks_degraded {
             fields.push(X_POLICY);
         }
         if self.reports_shadows {
@@ -165,7 +168,10 @@ impl ResponseSettings {
     }
 
     fn mark_degraded(&self, headers: &mut HeaderMap) {
-        if !self.writers.is_empty() {
+        for writer in &self.writers {
+            writer.mark_degraded(headers);
+        }
+        if self.marks_degraded {
             headers.insert(X_POLICY, const { HeaderValue::from_static("degraded") });
         }
     }

@@ -48,4 +48,11 @@ pub trait WriteHeaders: Send + Sync + 'static {
     /// The layer skips admitted responses that failed with their own `Retry-After`. If your service wrote the same
     /// fields, do not make them more permissive.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap);
+
+    /// Marks a response that the layer decided without the store, also if no fields were written.
+    ///
+    /// By default your style writes nothing. Other styles write `X-RateLimit-Policy: degraded`.
+    fn mark_degraded(&self, headers: &mut HeaderMap) {
+        let _ = headers;
+    }
 }

@@ -1,12 +1,16 @@
 //! Custom header styles.
 
 use http::header::{HeaderMap, HeaderName};
+use tower::Layer;
 use tower_quota::{
-    HeaderStyle, MemoryStore, Policy, RateLimitLayer,
+    HeaderStyle, MemoryStore, OnStoreFailure, Policy, RateLimitLayer,
     response::{HeaderReport, WriteHeaders},
 };
 
-use crate::shared::{Limited, assert_field, field, per_hour, per_minute, policy_of};
+use crate::shared::{
+    Inner, Limited, answer_of, assert_field, assert_no_field, failing_store, field, per_hour,
+    per_minute, policy_of,
+};
 
 static FIELDS: [HeaderName; 1] = [HeaderName::from_static("x-quota")];
 
@@ -29,6 +33,25 @@ impl WriteHeaders for Fractions {
         };
         let fractions: Vec<String> = report.limits().map(fraction).collect();
         headers.insert(&FIELDS[0], fractions.join(", ").parse().unwrap());
+    }
+
+    fn mark_degraded(&self, headers: &mut HeaderMap) {
+        headers.insert(&FIELDS[0], "unknown".parse().unwrap());
+    }
+}
+
+#[tokio::test]
+async fn custom_style_marks_outages_by_its_own_field() {
+    for (choice, status) in [(OnStoreFailure::Allow, 200), (OnStoreFailure::Refuse, 503)] {
+        let policy = policy_of(per_minute("two", 2)).on_store_failure(choice);
+        let layer = RateLimitLayer::new(failing_store(), policy);
+        let layer = layer.headers([HeaderStyle::custom(Fractions)]);
+        let exposed = layer.exposed_headers();
+        assert!(exposed.iter().all(|field| *field != "x-ratelimit-policy"));
+        let response = answer_of(&layer.layer(Inner::default())).await;
+        assert_eq!(response.status(), status);
+        assert_field(&response, "x-quota", "unknown");
+        assert_no_field(&response, "x-ratelimit-policy");
     }
 }
 
