@@ -19,6 +19,7 @@ pub struct RequestHead<'a> {
     extensions: &'a Extensions,
     holds_in_doubt: bool,
     notes: Option<&'a Notes>,
+    sample: Option<&'a SampleContext>,
 }
 
 impl<'a> RequestHead<'a> {
@@ -33,6 +34,7 @@ impl<'a> RequestHead<'a> {
             extensions: request.extensions(),
             holds_in_doubt: false,
             notes: None,
+            sample: None,
         }
     }
 
@@ -57,6 +59,7 @@ impl<'a> RequestHead<'a> {
             extensions: &parts.extensions,
             holds_in_doubt: false,
             notes: None,
+            sample: None,
         }
     }
 
@@ -210,24 +213,39 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Returns the route that axum has matched, or the route of a [sample](SampleContext).
+    /// Returns the route that axum has matched, or in explanations the route of a [sample](SampleContext).
     #[must_use]
     pub fn matched_route(&self) -> Option<&'a str> {
         #[cfg(feature = "axum")]
         if let Some(matched) = self.extensions.get::<axum::extract::MatchedPath>() {
             return Some(matched.as_str());
         }
-        self.extensions.get::<SampleContext>()?.given_route()
+        self.sample?.given_route()
     }
 
     /// Returns the route for a key, and notes if a sample lacks the route.
     #[cfg(feature = "axum")]
     pub(crate) fn route_for_key(&self) -> Option<&'a str> {
         let route = self.matched_route();
-        if let (None, Some(sample)) = (route, self.extensions.get::<SampleContext>()) {
+        if let (None, Some(sample)) = (route, self.sample) {
             sample.note("a key needs the route: send `route`");
         }
         route
+    }
+
+    /// Reads the [context](SampleContext) of a sample in the extensions, to explain the sample.
+    ///
+    /// [`explain`](crate::RateLimitHandle::explain) does the same. Other requests never read a context.
+    #[must_use]
+    pub fn of_sample(self) -> Self {
+        Self {
+            sample: self.extensions.get(),
+            ..self
+        }
+    }
+
+    pub(crate) const fn sample(&self) -> Option<&'a SampleContext> {
+        self.sample
     }
 
     pub(crate) const fn with_notes(self, notes: Option<&'a Notes>) -> Self {

@@ -7,8 +7,8 @@ use matchit::Router;
 
 /// Values that outer layers and routers would add to a sample request, and what the sample leaves open.
 ///
-/// Insert the context into the extensions of a request before you [explain](crate::RateLimitHandle::explain) it. Clones share
-/// the notes.
+/// Insert the context into the extensions of a request before you [explain](crate::RateLimitHandle::explain) it. Requests
+/// to a layer ignore the context. Clones share the notes.
 ///
 /// ```
 /// use http::Request;

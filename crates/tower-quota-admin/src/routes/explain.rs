@@ -72,7 +72,7 @@ pub(crate) async fn explain(
     let request = rules
         .request(&sample)
         .map_err(|error| Problem::new(ProblemKind::InvalidValue, error))?;
-    let head = RequestHead::of(&request);
+    let head = RequestHead::of(&request).of_sample();
     let explained = api.live.handle().explain(&head);
     let explanation = if show {
         rules.explain_as(&head, explained, &readable_key)

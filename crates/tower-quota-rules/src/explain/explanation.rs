@@ -88,7 +88,7 @@ impl Rules {
     ) -> Explanation {
         let mut explanation = Explanation {
             outcome: OutcomeText::Counted,
-            tier: self.tier(head).map(text),
+            tier: self.tier(&head.of_sample()).map(text),
             missing_key: None,
             limits: Vec::new(),
             unknown: Vec::new(),

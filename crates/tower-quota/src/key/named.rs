@@ -4,7 +4,6 @@ use tower_quota_core::{Key, Name};
 
 use super::extractor::KeyExtractor;
 use crate::head::RequestHead;
-use crate::sample_context::SampleContext;
 
 /// The extractor of [`named`].
 #[derive(Debug)]
@@ -13,7 +12,7 @@ pub struct NamedKey {
     pub(super) key: Arc<dyn KeyExtractor>,
 }
 
-/// Names an extractor, so that the [`SampleContext`] of a sample request can give the key that outer layers would add.
+/// Names an extractor, so that the [`SampleContext`](crate::policy::SampleContext) of a sample request can give the key that outer layers would add.
 ///
 /// Without a given key, the context notes a missing key. Other requests are not affected.
 #[must_use]
@@ -30,7 +29,7 @@ impl KeyExtractor for NamedKey {
     }
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        let sample = head.extensions().get::<SampleContext>();
+        let sample = head.sample();
         if let Some(text) = sample.and_then(|sample| sample.text(&self.name)) {
             return self.key.parse(text);
         }
@@ -49,7 +48,7 @@ impl KeyExtractor for NamedKey {
     }
 
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
-        if head.extensions().get::<SampleContext>().is_some() {
+        if head.sample().is_some() {
             self.extract(head).iter().for_each(visit);
         } else {
             self.key.each_key(head, visit);

@@ -34,6 +34,7 @@ impl Explainer {
 
 impl Plan {
     pub(crate) fn explain(&self, head: &RequestHead<'_>) -> Explained {
+        let head = &head.of_sample();
         if let Some(listed) = self.lists.find(head) {
             return listed;
         }

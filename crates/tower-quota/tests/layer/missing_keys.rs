@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use http::{Request, StatusCode};
 use tower_quota::key::{self, KeyExtractor};
+use tower_quota::policy::{Explained, SampleContext};
 use tower_quota::{Key, MissingKey, Name, RequestHead};
 
 use crate::fixture::{Limited, field, text};
@@ -103,6 +104,19 @@ async fn extractor_of_users_chooses_unauthenticated() {
         let limited = Limited::new(policy_of(per_minute("minute", 1).by(by)));
         assert_eq!(limited.get().await.status(), status);
     }
+}
+
+#[tokio::test]
+async fn sample_context_gives_no_key_to_requests() {
+    let user = Arc::new(key::header("x-user"));
+    let policy = || policy_of(per_minute("minute", 1).by(key::named("user", user.clone())));
+    let limited = Limited::new(policy());
+    let sample = SampleContext::default().key("user", "ann");
+    let request = || Request::get("/").extension(sample.clone());
+    assert_eq!(limited.send(request()).await.status(), 400);
+    let request = request().body(()).unwrap();
+    let explained = policy().explainer().explain(&RequestHead::of(&request));
+    assert!(matches!(explained, Explained::Limited(_)), "{explained:?}");
 }
 
 #[tokio::test]
