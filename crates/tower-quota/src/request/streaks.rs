@@ -39,6 +39,9 @@ impl Streaks {
 
     fn refused(&self, limit: Name, key: &Key<'_>, now: Timestamp) {
         let mut lengths = self.lock(now);
+        if lengths.of.len() >= MAX_CLIENTS {
+            lengths.drop_shorter_half();
+        }
         let length = lengths.of.entry(self.number(limit, key)).or_default();
         *length = length.saturating_add(1);
         self.any.store(true, Ordering::Relaxed);
@@ -66,9 +69,6 @@ impl Streaks {
         if now.since(lengths.began) >= FORGET {
             lengths.of.clear();
             lengths.began = now;
-        }
-        if lengths.of.len() >= MAX_CLIENTS {
-            lengths.drop_shorter_half();
         }
         lengths
     }
