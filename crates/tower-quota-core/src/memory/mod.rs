@@ -1,8 +1,9 @@
 //! The in-process store.
 //!
 //! ```text
-//! MemoryStore ── shards      each behind a mutex, the last one for the row of Key::EVERYONE
+//! MemoryStore ── shards      each behind a lock, the last one for Key::EVERYONE alone
 //!   Shard ── rows            a hash table with 32 bytes for each row
+//!         ── everyone        the row of Key::EVERYONE
 //!         ── definitions     limits and their quotas, shared by the rows
 //!         ── evicted         spent limits (filter) and uses (sketch) of evicted rows
 //!   Row   ── hash            stands for the key
@@ -272,6 +273,7 @@ impl MemoryStore {
 impl Inner {
     /// Decides an operation. Writes the decision in place, because a decision is large.
     fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
+        // The number of charges is a constant in the usual arms, which unrolls the loops.
         let is_decided = operation == Operation::Check
             && match charges.len() {
                 1 => self.check::<1>(charges, decision),

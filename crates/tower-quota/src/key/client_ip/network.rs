@@ -5,6 +5,7 @@ use tower_quota_core::{Key, Name};
 
 const BEFORE_IPV4: u8 = 96;
 
+#[inline]
 pub(super) fn canonical(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -79,6 +80,7 @@ impl Prefix {
         Name::from(scope)
     }
 
+    #[inline]
     pub(super) fn key(self, scope: Name, address: IpAddr) -> Key<'static> {
         match address {
             IpAddr::V4(v4) => {
