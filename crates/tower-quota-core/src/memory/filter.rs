@@ -32,7 +32,7 @@ impl EvictedFilter {
         let is_own = |cell: u64| cell & PRINT == print && until_of(cell) > now;
         let cost = |cell: &&mut u64| (!is_own(**cell), until_of(**cell).max(now));
         if let Some(cell) = self.cells[set].iter_mut().min_by_key(cost) {
-            *cell = if is_own(*cell) { new.max(*cell) } else { new };
+            *cell = new;
         }
     }
 

@@ -115,6 +115,8 @@ impl Shard {
                     // Only strikes keep their debt, because the quota of a limit may have changed since the eviction.
                     until = until.min(Slot::spent(counter, now).unit_fits_at(now));
                 }
+                // A restored limit has the state of this instant.
+                entry.at = now;
                 entry.slots.push(Slot::spent_until(counter, until, now));
                 restored.push((counter.id, until));
             }
@@ -130,34 +132,25 @@ impl Shard {
     /// Puts an entry back. An unchanged entry without a row is dropped.
     fn check_in(&mut self, hash: u64, one: CheckedOut, mark: Mark, context: &Context<'_>) {
         let CheckedOut {
-            mut entry,
+            entry,
             row,
             before,
             restored,
         } = one;
-        let evicted = self.evicted.as_mut().map(|evicted| &mut evicted.filter);
-        if before.is_some_and(|before| before == entry) {
-            if mark == Mark::Refused
-                && let Some(filter) = evicted
-            {
-                let rows = context.capacity.shard_rows;
-                for (limit, until) in restored {
+        let is_unchanged = before.is_some_and(|before| before == entry);
+        if let Some(evicted) = &mut self.evicted {
+            for (limit, until) in restored {
+                let (limit, rows) = ((hash, limit), context.capacity.shard_rows);
+                if !is_unchanged {
+                    evicted.filter.forget(limit);
+                } else if mark == Mark::Refused {
                     // By a faster quota, the refusal promises a shorter wait than the filter remembers.
-                    let limit = (hash, limit);
-                    filter.forget(limit);
-                    filter.remember(limit, until, context.now, rows);
+                    evicted.filter.remember(limit, until, context.now, rows);
                 }
             }
+        }
+        if is_unchanged {
             return;
-        }
-        if !restored.is_empty() {
-            // Restored limits have the state of this instant.
-            entry.at = entry.at.max(context.now);
-        }
-        if let Some(filter) = evicted {
-            for (limit, _) in restored {
-                filter.forget((hash, limit));
-            }
         }
         let at = entry.at;
         let is_empty = entry.is_empty();

@@ -264,7 +264,7 @@ fn complete<'c>(
             added.push(shard.count(charge.counter(), judged.after));
         }
     }
-    let Some(row) = shard.row_mut(hash) else {
+    let Some(row) = find(&mut shard.everyone, &mut shard.rows, hash) else {
         return shard.insert(hash, Content::of(added), Mark::Charged, context);
     };
     for count in row.counts() {

@@ -50,10 +50,6 @@ pub(super) fn find<'s>(
 }
 
 impl Shard {
-    pub(super) fn row_mut(&mut self, hash: u64) -> Option<&mut Row> {
-        find(&mut self.everyone, &mut self.rows, hash)
-    }
-
     fn all_rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().chain(&self.everyone)
     }
