@@ -80,6 +80,24 @@ fn client_refused_by_its_own_limit_stays() {
     assert_eq!((left(&store, &HOUR, 0), left(&store, &HOUR, 1)), (2, 3));
 }
 
+#[test]
+fn clear_forgets_limit_of_everyone() {
+    let (store, clock) = store(10);
+    let new = store.stats();
+    let (log, all) = (Quota::per_day(1_000).sliding_log(), Key::EVERYONE);
+    for _ in 0..1_000 {
+        assert!(check(&store, &[Charge::new(EVERYONE, &log, &all)]).is_allowed());
+        clock.advance(Duration::from_micros(1));
+    }
+    let full = store.stats();
+    assert_eq!((full.entries, full.definitions), (1, 0));
+    assert!(full.bytes >= 16_000, "{full:?}");
+    assert!(!check(&store, &[Charge::new(EVERYONE, &log, &all)]).is_allowed());
+    store.clear();
+    assert_eq!(store.stats(), new);
+    assert!(check(&store, &[Charge::new(EVERYONE, &log, &all)]).is_allowed());
+}
+
 /// Covers a request with one limit twice, which no policy makes, of a new and of a known client.
 #[test]
 fn repeated_limit_is_decided_like_model() {
