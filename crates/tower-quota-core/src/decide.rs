@@ -60,19 +60,19 @@ pub fn decide(
     }
     let at = Timestamp::from_micros(now);
     // Resolve calendar windows here, because every charge must use the store's instant.
-    let windows = charges.iter().map(|charge| charge.quota().at(at));
-    let windows: SmallVec<[Quota; 4]> = windows.collect();
-    let charges = charges.iter().zip(&windows);
-    let charges = charges.map(|(charge, window)| charge.with_quota(window));
-    let parts = charges.enumerate().map(|(i, charge)| Part {
-        charge,
-        entry: entry_of(i),
-        units: charge.units(),
-        outcome: Outcome::Allow,
-        is_left_out: false,
-        taken: None,
-    });
-    let mut parts: SmallVec<[Part<'_>; 4]> = parts.collect();
+    let windows: SmallVec<[Quota; 4]> =
+        charges.iter().map(|charge| charge.quota().at(at)).collect();
+    let mut parts: SmallVec<[Part<'_>; 4]> = SmallVec::new();
+    for (position, (charge, window)) in charges.iter().zip(&windows).enumerate() {
+        parts.push(Part {
+            charge: charge.with_quota(window),
+            entry: entry_of(position),
+            units: charge.units(),
+            outcome: Outcome::Allow,
+            is_left_out: false,
+            taken: None,
+        });
+    }
     if operation.judges() {
         judge(operation, &mut parts, now, entries);
     }

@@ -5,7 +5,7 @@
 //! Bound: at most `burst + t * units / period` units in any `t` microseconds.
 
 use super::counting::Counting;
-use super::lows::Lows;
+use super::low_marks::LowMarks;
 use crate::bytes::{push_u56, read_u56};
 use crate::outcome::Outcome;
 use crate::quota::{Algorithm, MOST_GRAINS, MOST_USED, Quota};
@@ -21,7 +21,7 @@ pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
 pub(crate) struct Bucket {
     full_at: u64,
     rest: u64,
-    lows: Lows,
+    marks: LowMarks,
 }
 
 impl Bucket {
@@ -31,7 +31,7 @@ impl Bucket {
             until_full => Self {
                 full_at: now + until_full,
                 rest: until_full * quota.refill() - used,
-                lows: Lows::default(),
+                marks: LowMarks::default(),
             },
         }
     }
@@ -39,7 +39,7 @@ impl Bucket {
     /// Takes a cost, up to `most` used grains. Returns the taken grains.
     pub(super) fn charge(&mut self, quota: &Quota, now: u64, cost: u64, most: u64) -> u64 {
         let used = self.used(quota, now);
-        self.lows.note(used);
+        self.marks.note(used);
         let free = most.saturating_sub(used);
         let taken = cost.saturating_mul(quota.grain()).min(free);
         self.set(quota, used + taken, now);
@@ -47,21 +47,21 @@ impl Bucket {
     }
 
     fn set(&mut self, quota: &Quota, used: u64, now: u64) {
-        let lows = core::mem::take(&mut self.lows);
+        let marks = core::mem::take(&mut self.marks);
         *self = Self::new(quota, used, now);
         if used > 0 {
-            self.lows = lows;
+            self.marks = marks;
         }
     }
 
     pub(super) fn watch(&mut self, quota: &Quota, now: u64) {
         if self.full_at > now {
-            self.lows.add(now, self.used(quota, now));
+            self.marks.add(now, self.used(quota, now));
         }
     }
 
     pub(super) const fn is_watched(&self) -> bool {
-        !self.lows.is_empty()
+        !self.marks.is_empty()
     }
 }
 
@@ -86,8 +86,8 @@ impl Counting for Bucket {
 
     fn refund(&mut self, quota: &Quota, now: u64, cost: u64, taken_at: u64, is_prepared: bool) {
         let used = self.used(quota, now);
-        self.lows.note(used);
-        let least = self.lows.since(taken_at);
+        self.marks.note(used);
+        let least = self.marks.since(taken_at);
         // The charge took no more grains than a bucket counts.
         let charged = cost.saturating_mul(quota.grain()).min(MOST_USED);
         // Do not give back the units that time has refilled since.
@@ -98,19 +98,19 @@ impl Counting for Bucket {
             _ => charged.saturating_sub(refilled),
         };
         let back = charged.min(least.unwrap_or(0).max(unrefilled)).min(used);
-        self.lows.refund(taken_at, back);
+        self.marks.refund(taken_at, back);
         self.set(quota, used - back, now);
     }
 
     fn heap_bytes(&self) -> usize {
-        self.lows.heap_bytes()
+        self.marks.heap_bytes()
     }
 
     fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>) {
         if quota.refill() > 1 {
             push_u56(bytes, self.rest);
         }
-        self.lows.encode(bytes);
+        self.marks.encode(bytes);
     }
 
     fn decode(quota: &Quota, bytes: &mut &[u8], full_at: u64, at: u64) -> Option<Self> {
@@ -118,12 +118,12 @@ impl Counting for Bucket {
         let rest = if refill > 1 { read_u56(bytes)? } else { 0 };
         let until_full = full_at.saturating_sub(at);
         let used = until_full.checked_mul(refill)?.checked_sub(rest)?;
-        let lows = Lows::decode(bytes, at)?;
+        let marks = LowMarks::decode(bytes, at)?;
         let is_sound = (refill..=MOST_GRAINS).contains(&full) && rest < refill && used <= MOST_USED;
         is_sound.then_some(Self {
             full_at,
             rest,
-            lows,
+            marks,
         })
     }
 

@@ -16,9 +16,9 @@ pub const MOST_MARKS: usize = 8;
 /// The marks, as instants in microseconds and the lowest numbers of used grains since. Both grow
 /// from mark to mark.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lows(Vec<(u64, u64)>);
+pub(super) struct LowMarks(Vec<(u64, u64)>);
 
-impl Lows {
+impl LowMarks {
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -95,51 +95,54 @@ impl Lows {
 mod tests {
     use super::*;
 
-    fn since(lows: &Lows, instants: &[u64]) -> Vec<Option<u64>> {
+    fn since(marks: &LowMarks, instants: &[u64]) -> Vec<Option<u64>> {
         instants
             .iter()
-            .map(|&instant| lows.since(instant))
+            .map(|&instant| marks.since(instant))
             .collect()
     }
 
     #[test]
     fn marks_hold_the_least_since_their_charges() {
-        let mut lows = Lows::default();
+        let mut marks = LowMarks::default();
         for (now, before, after) in [(10, 0, 5), (20, 3, 7), (20, 7, 9), (30, 6, 8)] {
-            lows.note(before);
-            lows.add(now, after);
+            marks.note(before);
+            marks.add(now, after);
         }
         assert_eq!(
-            since(&lows, &[9, 10, 19, 20, 29, 30, 40]),
+            since(&marks, &[9, 10, 19, 20, 29, 30, 40]),
             [None, Some(3), Some(3), Some(6), Some(6), Some(8), Some(8)]
         );
-        lows.note(4);
-        assert_eq!(since(&lows, &[10, 20, 30]), [Some(3), Some(4), Some(4)]);
+        marks.note(4);
+        assert_eq!(since(&marks, &[10, 20, 30]), [Some(3), Some(4), Some(4)]);
     }
 
     #[test]
     fn refund_lowers_the_marks_after_its_charge() {
-        let mut lows = Lows::default();
+        let mut marks = LowMarks::default();
         for (now, used) in [(10, 5), (20, 7), (30, 9)] {
-            lows.add(now, used);
+            marks.add(now, used);
         }
-        lows.refund(20, 2);
-        assert_eq!(since(&lows, &[10, 20, 30]), [Some(5), Some(5), Some(7)]);
-        lows.refund(30, 3);
-        assert_eq!(since(&lows, &[10, 20, 30]), [Some(4), Some(4), Some(4)]);
+        marks.refund(20, 2);
+        assert_eq!(since(&marks, &[10, 20, 30]), [Some(5), Some(5), Some(7)]);
+        marks.refund(30, 3);
+        assert_eq!(since(&marks, &[10, 20, 30]), [Some(4), Some(4), Some(4)]);
     }
 
     #[test]
     fn mark_that_says_least_goes() {
-        let mut lows = Lows::default();
+        let mut marks = LowMarks::default();
         for number in 1..=MOST_MARKS as u64 {
-            lows.add(10 * number, 100 * number);
+            marks.add(10 * number, 100 * number);
         }
-        lows.add(90, 850);
-        assert_eq!(since(&lows, &[80, 90]), [Some(800), Some(800)]);
+        marks.add(90, 850);
+        assert_eq!(since(&marks, &[80, 90]), [Some(800), Some(800)]);
         // Two marks are equally close, so the first one is dropped.
-        lows.add(100, 1_000);
-        assert_eq!(since(&lows, &[10, 20, 100]), [None, Some(200), Some(1_000)]);
-        assert_eq!(lows.0.len(), MOST_MARKS);
+        marks.add(100, 1_000);
+        assert_eq!(
+            since(&marks, &[10, 20, 100]),
+            [None, Some(200), Some(1_000)]
+        );
+        assert_eq!(marks.0.len(), MOST_MARKS);
     }
 }

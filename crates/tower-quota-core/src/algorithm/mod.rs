@@ -7,7 +7,7 @@ pub(crate) mod bucket;
 mod convert;
 mod counting;
 mod hold;
-mod lows;
+mod low_marks;
 mod sliding_log;
 mod window;
 
@@ -17,7 +17,7 @@ pub(crate) use self::bucket::{Bucket, longest_wait};
 pub(crate) use self::counting::Counting;
 use self::hold::Holds;
 pub use self::hold::LONGEST_RETRY;
-pub use self::lows::MOST_MARKS;
+pub use self::low_marks::MOST_MARKS;
 pub use self::sliding_log::KEPT_STAMPS;
 pub(crate) use self::sliding_log::SlidingLog;
 pub use self::window::MOST_COUNTED;

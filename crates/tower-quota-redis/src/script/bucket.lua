@@ -1,5 +1,5 @@
 -- Decides token buckets, GCRA and leaky buckets. A bucket is full at `full_at`. `rest` is the surplus of the last
--- refill, in grains. lows.lua describes the `marks`.
+-- refill, in grains. low_marks.lua describes the `marks`.
 local bucket = new_algorithm(TOKEN_BUCKET)
 
 -- Returns the position of the last mark at or before an instant.

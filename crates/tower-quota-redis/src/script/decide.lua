@@ -32,7 +32,7 @@ local function judge_all(operation, charges, now)
     elseif operation == PEEK then
       charge.units = max(charge.units, 1)
     end
-    charge.verdict, charge.micros = judge(charge, now)
+    charge.outcome, charge.micros = judge(charge, now)
   end
 end
 
@@ -72,7 +72,7 @@ local function strike(operation, charge, now)
   local strikes, counts = charge.strikes, operation == CHECK or operation == REFUSED_ALREADY
   if not (strikes and counts and charge.units > 0) then
     return
-  elseif charge.verdict ~= ADMIT then
+  elseif charge.outcome ~= ADMIT then
     edit(strikes, now, 'penalise', 1, strikes.cost)
   elseif needs_conversion(strikes, now, 0) then
     edit(strikes, now)
@@ -95,7 +95,7 @@ local function decide(template, place)
     now = max(now, entries[i].at + first_change)
   end
   for _, charge in ipairs(charges) do
-    charge.entry, charge.units, charge.verdict, charge.micros = entries[charge.client], charge.cost, ADMIT, 0
+    charge.entry, charge.units, charge.outcome, charge.micros = entries[charge.client], charge.cost, ADMIT, 0
     charge.is_converted = false
     prepare_charge(charge, now)
   end
@@ -104,7 +104,7 @@ local function decide(template, place)
     judge_all(operation, charges, now)
   end
   for _, charge in ipairs(charges) do
-    is_refused = is_refused or charge.verdict ~= ADMIT and not has(charge.flags, SHADOW)
+    is_refused = is_refused or charge.outcome ~= ADMIT and not has(charge.flags, SHADOW)
     has_hold = has_hold or charge.kind == CONCURRENT
   end
   if has_hold and not is_refused and takes then
@@ -115,7 +115,7 @@ local function decide(template, place)
   end
 
   for _, charge in ipairs(charges) do
-    charge.is_left_out = (is_refused or charge.verdict ~= ADMIT) and not has(charge.flags, FORCED)
+    charge.is_left_out = (is_refused or charge.outcome ~= ADMIT) and not has(charge.flags, FORCED)
     if charge.is_report then
       charge.units = 0
     end
@@ -127,13 +127,13 @@ local function decide(template, place)
   for i, charge in ipairs(charges) do
     local balance, reset = left(charge, now)
     if charge.is_left_out and (charge.strikes or has(charge.flags, COUNTS_REFUSALS)) then
-      -- A counted refusal may have changed the verdict, and left fewer units for a partial grant.
+      -- A counted refusal may have changed the outcome, and left fewer units for a partial grant.
       if charge.is_partial then
         charge.units = min(charge.units, max(balance, 1))
       end
-      charge.verdict, charge.micros = judge(charge, now)
+      charge.outcome, charge.micros = judge(charge, now)
     end
-    reply[i + 1] = pack('<I7I7BI7I7', balance + BALANCE_OFFSET, reset, charge.verdict, charge.micros, charge.taken)
+    reply[i + 1] = pack('<I7I7BI7I7', balance + BALANCE_OFFSET, reset, charge.outcome, charge.micros, charge.taken)
     if charge.is_converted then
       converted = converted + 2 ^ (i - 1)
     end

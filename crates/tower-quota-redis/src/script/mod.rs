@@ -12,7 +12,7 @@ use crate::wire::{self, Call};
 const BODY: &str = concat!(
     include_str!("numbers.lua"),
     include_str!("request.lua"),
-    include_str!("lows.lua"),
+    include_str!("low_marks.lua"),
     include_str!("quotas.lua"),
     include_str!("buckets.lua"),
     "local function model()\n",

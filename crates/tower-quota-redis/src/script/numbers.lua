@@ -27,7 +27,7 @@
 --                 the decision
 --               DECIDED, u56 the instant, then for every charge except penalties and windows
 --                 u56  remaining units + 2^52, less for a debt     u56  microseconds until the limit is full
---                 u8   verdict        u56  microseconds to wait, or until the charge fits
+--                 u8   outcome        u56  microseconds to wait, or until the charge fits
 --                 u56  units taken
 --                 Then for every client
 --                 u16  bytes that follow. A refused check returns the entry with abridged logs, unless too long
