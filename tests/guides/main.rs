@@ -78,6 +78,41 @@ fn guides_are_in_every_index() {
     }
 }
 
+/// The published documentation contains the guides alone, so each guide links by names that `links.txt` or `guide.rs`
+/// define again.
+#[test]
+fn links_of_guides_are_published() {
+    let modules = read("docs/guide/links.txt");
+    let files = read("crates/tower-quota/src/guide.rs");
+    for guide in pages("docs/guide") {
+        let text = fs::read_to_string(&guide).unwrap();
+        let shown = guide.display();
+        for link in text.split("](").skip(1) {
+            let is_published = link.starts_with("https://") || link.starts_with('#');
+            assert!(is_published, "{shown}: {link:.40}: write [text][name]");
+        }
+        for line in text.lines() {
+            let Some((name, target)) = definition(line) else {
+                continue;
+            };
+            let path = target.trim_start_matches("../");
+            let has_module = modules.contains(&format!("[{name}]: "));
+            let has_file = files.lines().any(|line| {
+                line.trim_start().starts_with(&format!("\"{name}\": ")) && line.contains(path)
+            });
+            assert!(
+                has_module || has_file,
+                "{shown}: guide.rs lacks {name}: {target}"
+            );
+        }
+    }
+}
+
+/// Returns the name and the target of a link's definition.
+fn definition(line: &str) -> Option<(&str, &str)> {
+    line.strip_prefix('[')?.split_once("]: ")
+}
+
 #[test]
 fn clients_guide_shows_tested_files() {
     let guide = read("docs/guide/clients.md");
@@ -85,7 +120,7 @@ fn clients_guide_shows_tested_files() {
     assert!(guide.contains(&format!("\n{shown}```")));
     for file in ["fetch_with_retry.mjs", "open_with_retry.py", "retry.go"] {
         let path = format!("examples/clients/{file}");
-        assert!(guide.contains(&format!("(../../{path})")), "{file}");
+        assert!(guide.contains(&format!("]: ../../{path}\n")), "{file}");
         assert!(read(&path).lines().count() <= 30, "{file}");
     }
 }

@@ -2,6 +2,49 @@
 //!
 //! Code blocks of the pages in `docs/guide` are doc tests.
 
+/// Defines links to files of the repository, which the published documentation does not contain.
+macro_rules! files {
+    ($($name:literal: $path:literal;)*) => {
+        macro_rules! file_links {
+            () => {
+                concat!($(
+                    "[", $name, "]: ", env!("CARGO_PKG_REPOSITORY"), "/blob/v", env!("CARGO_PKG_VERSION"), "/",
+                    $path, "\n",
+                )*)
+            };
+        }
+    };
+}
+
+files! {
+    "answers": "docs/reference/answers.md";
+    "answers-grpc": "docs/reference/answers.md#grpc";
+    "changelog": "CHANGELOG.md";
+    "close_connection": "tests/stacks/close_connection.rs";
+    "distributed-measurements": "docs/measurements/distributed.md";
+    "exact_leases": "docs/reference/exact_leases.md";
+    "faults": "docs/reference/faults.md";
+    "fetch_with_retry": "examples/clients/fetch_with_retry.mjs";
+    "gateway": "examples/gateway/gateway.rs";
+    "memory-measurements": "docs/measurements/memory.md";
+    "metrics": "docs/reference/metrics.md";
+    "mistakes": "docs/reference/mistakes.md";
+    "open_with_retry": "examples/clients/open_with_retry.py";
+    "ops-readme": "ops/README.md";
+    "page-block": "docs/images/page-block.png?raw=true";
+    "page-redis-down": "docs/images/page-redis-down.png?raw=true";
+    "peers": "docs/reference/peers.md";
+    "redis-measurements": "docs/measurements/redis.md";
+    "retry": "examples/clients/retry.go";
+    "rules-penalty": "docs/reference/rules.md#penalty";
+    "rules-reference": "docs/reference/rules.md";
+    "security": "SECURITY.md";
+    "servers": "docs/reference/servers.md";
+    "simulation": "docs/reference/simulation.md";
+    "sizing": "docs/measurements/sizing.md";
+    "stacks": "docs/reference/stacks.md";
+}
+
 /// Tests a page only if the needed feature is enabled.
 macro_rules! guides {
     ($($(#[$needs:meta])? $name:ident;)*) => {
@@ -9,6 +52,7 @@ macro_rules! guides {
             $(#[cfg(any(not(doctest), $needs))])?
             // The pages define the links again, as files, but the first definition counts.
             #[doc = include_str!("../guide/links.txt")]
+            #[doc = file_links!()]
             // Published documentation has no separate files.
             #[doc = include_str!("../guide/drawing.txt")]
             #[doc = ""]
