@@ -57,12 +57,13 @@ fn refuse(refused: &Refused<'_>) -> Response {
 /// Writes `X-RateLimit-Limit-Minute` and `X-RateLimit-Remaining-Minute`, and the same fields for the hour.
 struct PerWindow;
 
-static FIELDS: [HeaderName; 4] = [
-    HeaderName::from_static("x-ratelimit-limit-minute"),
-    HeaderName::from_static("x-ratelimit-remaining-minute"),
-    HeaderName::from_static("x-ratelimit-limit-hour"),
-    HeaderName::from_static("x-ratelimit-remaining-hour"),
-];
+// Constants, because the map takes a name by value.
+const LIMIT_MINUTE: HeaderName = HeaderName::from_static("x-ratelimit-limit-minute");
+const REMAINING_MINUTE: HeaderName = HeaderName::from_static("x-ratelimit-remaining-minute");
+const LIMIT_HOUR: HeaderName = HeaderName::from_static("x-ratelimit-limit-hour");
+const REMAINING_HOUR: HeaderName = HeaderName::from_static("x-ratelimit-remaining-hour");
+
+static FIELDS: [HeaderName; 4] = [LIMIT_MINUTE, REMAINING_MINUTE, LIMIT_HOUR, REMAINING_HOUR];
 
 impl WriteHeaders for PerWindow {
     fn fields(&self) -> &'static [HeaderName] {
@@ -71,13 +72,13 @@ impl WriteHeaders for PerWindow {
 
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         for limit in report.limits() {
-            let first = match limit.quota().period().as_secs() {
-                60 => 0,
-                3_600 => 2,
+            let (capacity, remaining) = match limit.quota().period().as_secs() {
+                60 => (LIMIT_MINUTE, REMAINING_MINUTE),
+                3_600 => (LIMIT_HOUR, REMAINING_HOUR),
                 _ => continue,
             };
-            headers.insert(&FIELDS[first], limit.capacity().into());
-            headers.insert(&FIELDS[first + 1], limit.remaining().into());
+            headers.insert(capacity, limit.capacity().into());
+            headers.insert(remaining, limit.remaining().into());
         }
     }
 }

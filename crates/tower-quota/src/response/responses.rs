@@ -16,7 +16,7 @@ use super::refusal_body::RefusalBody;
 use super::refused::{DEFAULT_DOMAIN, Refused};
 use super::report::{HeaderReport, Report};
 use super::style::HeaderStyle;
-use super::text::{field_text, members, push_separator, push_string, text_value};
+use super::text::{field_text, members, number_value, push_separator, push_string, text_value};
 use super::write_headers::WriteHeaders;
 use crate::grpc_type::GRPC_STATUS;
 use crate::head::RequestHead;
@@ -126,7 +126,9 @@ impl ResponseSettings {
         if head.method() == Method::HEAD {
             // A response to `HEAD` has the length that the body would have for `GET`.
             if let Some(length) = core::mem::take(response.body_mut()).size_hint().exact() {
-                response.headers_mut().insert(CONTENT_LENGTH, length.into());
+                response
+                    .headers_mut()
+                    .insert(CONTENT_LENGTH, number_value(length));
             }
         }
         let headers = response.headers_mut();
