@@ -30,7 +30,6 @@ use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, HeaderName, InvalidHeaderName, TRANSFER_ENCODING};
 
 use crate::head::RequestHead;
-use crate::number::digits;
 use crate::valid::valid_header;
 
 /// Charges the number in a request header.
@@ -91,4 +90,11 @@ pub(crate) fn number_in(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
         return None;
     }
     digits(first.to_str().ok()?)
+}
+
+/// Parses a number without a sign. Larger numbers saturate at 64 bits.
+pub(crate) fn digits(text: &str) -> Option<u64> {
+    let text = text.trim_ascii();
+    let are_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    are_digits.then(|| text.parse().unwrap_or(u64::MAX))
 }

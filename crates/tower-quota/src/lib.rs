@@ -191,7 +191,6 @@ mod limit;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 mod notes;
-mod number;
 mod observe;
 mod outcome_label;
 pub mod policy;

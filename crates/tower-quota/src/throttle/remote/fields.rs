@@ -5,7 +5,7 @@ use http::header::{AGE, RETRY_AFTER};
 
 use super::date;
 use super::retry_info::retry_delay;
-use crate::number::digits;
+use crate::cost::digits;
 use crate::response::split_unquoted;
 
 const MAX_VALUE_BYTES: usize = 1_024;
