@@ -180,7 +180,6 @@ mod degraded;
 #[cfg(feature = "axum")]
 mod extract;
 mod flagged;
-mod grpc_type;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 mod handle;

@@ -12,7 +12,7 @@ use tower_quota_core::{LimitStatus, Outcome};
 use super::problem::TYPICAL_FIELDS;
 use super::refusal_body::RefusalBody;
 use super::refused::Refused;
-use crate::grpc_type::{GRPC_STATUS, GrpcContentType};
+use crate::protocol::{GRPC_STATUS, GrpcContentType};
 
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");

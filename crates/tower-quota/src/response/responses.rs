@@ -18,11 +18,10 @@ use super::report::{HeaderReport, Report};
 use super::style::HeaderStyle;
 use super::text::{field_text, members, number_value, push_separator, push_string, text_value};
 use super::write_headers::WriteHeaders;
-use crate::grpc_type::GRPC_STATUS;
 use crate::head::RequestHead;
 use crate::limit::Over;
 use crate::policy::Plan;
-use crate::protocol::Protocol;
+use crate::protocol::{GRPC_STATUS, Protocol};
 
 const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
 

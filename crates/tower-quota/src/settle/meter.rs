@@ -8,7 +8,7 @@ use http_body::Frame;
 
 use super::grpc_messages::GrpcMessages;
 use super::{Reservation, ResponseEnd};
-use crate::grpc_type::{GRPC_STATUS, GrpcContentType};
+use crate::protocol::{GRPC_STATUS, GrpcContentType};
 
 /// Counts the bytes of a body, and calls the rules for the end once, at the latest in `drop`.
 #[derive(Debug)]

@@ -3,7 +3,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::{ResponseEnd, Rule, Settle};
 use crate::cost::number_in;
-use crate::grpc_type::{GRPC_STATUS, GrpcContentType};
+use crate::protocol::{GRPC_STATUS, GrpcContentType};
 
 /// Counts only requests that fail, such as wrong passwords, and refunds the rest.
 ///

@@ -1,7 +1,9 @@
+mod grpc_type;
+
 use http::header::TE;
 use http::{Extensions, Method, Version};
 
-use crate::grpc_type::GrpcContentType;
+pub(crate) use self::grpc_type::{GRPC_STATUS, GrpcContentType};
 use crate::head::RequestHead;
 
 /// Chooses between HTTP and gRPC refusals.
