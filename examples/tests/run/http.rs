@@ -1,6 +1,6 @@
 //! Tests of the examples with HTTP.
 
-use crate::example::{Example, get, post};
+use crate::example::{Example, Request, get, post};
 
 #[test]
 fn compose_decides_five_limits_at_once() {
@@ -123,6 +123,61 @@ fn llm_tokens_settles_what_was_used() {
         "{answer}"
     );
     example.expect(&say("to be"), 200, &[]);
+}
+
+/// An order of tea by Ann.
+fn order(idempotency_key: &str) -> Request {
+    post("/orders", "tea")
+        .header("x-api-key: ann")
+        .header(&format!("idempotency-key: {idempotency_key}"))
+}
+
+#[test]
+fn idempotent_replay_costs_nothing() {
+    let example = Example::start("idempotent", &[]);
+    let first = [
+        "\"orders\";r=4",
+        "idempotent-replayed: false",
+        "order 1: tea\n",
+    ];
+    example.expect(&order("one"), 201, &first);
+    for _ in 0..6 {
+        let replayed = ["idempotent-replayed: true", "order 1: tea\n"];
+        example.expect(&order("one"), 201, &replayed);
+    }
+    // Other clients and other keys are other orders.
+    let bobs = post("/orders", "tea").header("x-api-key: bob");
+    let bobs = bobs.header("idempotency-key: one");
+    example.expect(&bobs, 201, &["\"orders\";r=4", "order 2: tea\n"]);
+    let second = ["\"orders\";r=3", "order 3: tea\n"];
+    example.expect(&order("two"), 201, &second);
+    // Mistakes keep their units.
+    let other_text = post("/orders", "coffee").header("x-api-key: ann");
+    example.expect(&other_text.header("idempotency-key: one"), 422, &[]);
+    let without_key = post("/orders", "tea").header("x-api-key: ann");
+    example.expect(&without_key, 400, &[]);
+    example.expect(&post("/orders", "tea"), 401, &[]);
+    example.expect(&order("three"), 201, &["\"orders\";r=0"]);
+    example.expect(&order("four"), 429, &["\r\nretry-after: "]);
+    example.expect(&order("one"), 429, &["\r\nretry-after: "]);
+}
+
+#[test]
+fn idempotent_requests_at_once_write_once() {
+    let example = Example::start("idempotent", &[]);
+    let sent: Vec<_> = (0..5)
+        .map(|_| order("one").begin(&example.address))
+        .collect();
+    let mut replays = 0;
+    for request in sent {
+        let (status, answer) = request.end();
+        assert_eq!(status, 201, "{answer}");
+        assert!(answer.ends_with("order 1: tea\n"), "{answer}");
+        replays += usize::from(answer.contains("idempotent-replayed: true"));
+    }
+    assert_eq!(replays, 4);
+    // The five requests cost one unit.
+    example.expect(&order("two"), 201, &["\"orders\";r=3", "order 2: tea\n"]);
 }
 
 #[test]
