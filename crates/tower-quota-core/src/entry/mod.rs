@@ -244,16 +244,20 @@ impl Entry {
 
     /// Returns whether a request that takes nothing converts a counter.
     ///
-    /// A counter stays if the new quota would be full, so that the old quota still finds the client, or if the units
-    /// fit sooner by the old quota.
+    /// A counter stays if the new quota would be full, so that the old quota still finds the client. A counter that
+    /// refuses also stays if the units fit sooner by the old quota.
     pub(crate) fn needs_conversion(&self, counter: Counter<'_>, now: u64, units: u64) -> bool {
         if !self.has_other_quota(counter, now) {
             return false;
         }
         let state = self.state_for(counter, now);
-        let stays = self.until_old_fits(counter, now, units);
-        let stays = stays.is_some_and(|old| old <= state.until_fits(counter.quota, now, units));
-        !stays && state.full_at(counter.quota) > now
+        if let Some(old_retry) = self.until_old_fits(counter, now, units) {
+            let retry = state.until_fits(counter.quota, now, units);
+            if retry > 0 && old_retry <= retry {
+                return false;
+            }
+        }
+        state.full_at(counter.quota) > now
     }
 
     /// Returns the microseconds until units fit by the old quota of a counter, if the counter may stay until then.
@@ -261,13 +265,14 @@ impl Entry {
     /// A window or log cannot keep the part of a unit that a conversion finds. Versions in turn would lose this part
     /// again and again, and lock the client out.
     fn until_old_fits(&self, counter: Counter<'_>, now: u64, units: u64) -> Option<u64> {
-        let (slot, new) = (self.slot(counter, now)?, counter.quota);
-        let old = &slot.quota;
-        let loses = !new.algorithm().is_bucket() && !old.has_windows_of(new);
-        let is_hold = |quota: &Quota| quota.algorithm() == Algorithm::Concurrent;
-        let may_stay = loses && !is_hold(old) && !is_hold(new);
-        (may_stay && units <= old.capacity().min(new.capacity()))
-            .then(|| slot.state.until_fits(old, now, units))
+        let slot = self.slot(counter, now)?;
+        let (old, new) = (&slot.quota, counter.quota);
+        let is_exact = new.algorithm().is_bucket() || old.has_windows_of(new);
+        let has_holds = [old, new]
+            .map(Quota::algorithm)
+            .contains(&Algorithm::Concurrent);
+        let may_fit = units <= old.capacity().min(new.capacity());
+        (may_fit && !is_exact && !has_holds).then(|| slot.state.until_fits(old, now, units))
     }
 
     /// Returns whether the same quota or windows still count a charge. A turn in a queue must be the last.

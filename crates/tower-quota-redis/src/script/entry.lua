@@ -116,7 +116,7 @@ local function needed(charge)
   return charge.units
 end
 
--- Returns the verdict on the units of a charge, and the wait in microseconds.
+-- Returns the outcome for the units of a charge, and the wait in microseconds.
 local function judge(charge, now)
   local flags, units = charge.flags, needed(charge)
   if has(flags, FORCED) or units == 0 and not charge.is_report then
@@ -162,14 +162,17 @@ local function has_other_quota(counter, now)
   return not shares_state(quota, counter) or quota.capacity ~= counter.capacity or quota.pace ~= counter.pace
 end
 
--- Returns whether a request that takes nothing converts a counter. A counter stays if the new quota would be full, or if
--- the units fit sooner by the old quota.
+-- Returns whether a request that takes nothing converts a counter. A counter stays if the new quota would be full. A
+-- counter that refuses also stays if the units fit sooner by the old quota.
 local function needs_conversion(counter, now, units)
   if not has_other_quota(counter, now) then
     return false
   end
-  local state, old = state_for(counter, now), until_old_fits(counter, now, units)
-  local stays = old < math.huge and old <= counter:until_fits(state, now, units)
+  local state, old_retry, stays = state_for(counter, now), until_old_fits(counter, now, units), false
+  if old_retry < math.huge then
+    local retry = counter:until_fits(state, now, units)
+    stays = retry > 0 and old_retry <= retry
+  end
   return not stays and counter:full_at(state) > now
 end
 
