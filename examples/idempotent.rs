@@ -169,7 +169,7 @@ async fn main() -> io::Result<()> {
         "try:  curl -i -H 'x-api-key: ann' -H 'idempotency-key: 1' -d tea http://{address}/orders"
     );
     println!(
-        "      # again: the same order, with `idempotent-replayed: true`, and no unit is charged"
+        "      # again: the same order, with `idempotent-replayed: true`; the refund follows the header fields"
     );
     println!(
         "      curl -i -H 'x-api-key: ann' -H 'idempotency-key: 1' -d coffee http://{address}/orders   # 422"

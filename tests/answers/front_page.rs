@@ -16,7 +16,10 @@ const README: &str = include_str!("../../README.md");
 async fn readme_service_answers_as_shown() {
     let policy = Policy::new()
         .limit(Limit::new("burst", Quota::per_second(10).burst(20)).by(key::client_ip()))
-        .limit(Limit::new("hour", Quota::per_hour(1_000).fixed_window()).by(key::client_ip()))
+        .limit(
+            Limit::new("hour", Quota::per_hour(1_000).fixed_window())
+                .by(key::header("x-api-key").or(key::client_ip())),
+        )
         .limit(Limit::new("everyone", Quota::per_second(5_000)));
     let store = MemoryStore::with_clock(1_000, ManualClock::default());
     let mut service = RateLimitLayer::new(store, policy).layer(service_fn(|_: Request<()>| {

@@ -23,6 +23,7 @@ files! {
     "close_connection": "tests/stacks/close_connection.rs";
     "distributed-measurements": "docs/measurements/distributed.md";
     "exact_leases": "docs/reference/exact_leases.md";
+    "examples-readme": "examples/README.md";
     "faults": "docs/reference/faults.md";
     "fetch_with_retry": "examples/clients/fetch_with_retry.mjs";
     "gateway": "examples/gateway/gateway.rs";
@@ -36,6 +37,7 @@ files! {
     "peers": "docs/reference/peers.md";
     "redis-measurements": "docs/measurements/redis.md";
     "retry": "examples/clients/retry.go";
+    "rules-not-in-documents": "docs/reference/rules.md#not-in-documents";
     "rules-penalty": "docs/reference/rules.md#penalty";
     "rules-reference": "docs/reference/rules.md";
     "security": "SECURITY.md";
@@ -68,7 +70,8 @@ guides! {
     #[feature = "axum"] from_express_rate_limit;
     from_limitador_or_envoy;
     from_nginx;
-    recipes;
+    #[feature = "axum"] recipes;
+    #[all(feature = "axum", feature = "calendar")] plans_and_usage;
     where_to_put_limits;
     production_checklist;
     upgrading;

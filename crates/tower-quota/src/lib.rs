@@ -26,6 +26,7 @@
 //! |---|---|
 //! | Coming from [governor], [tower_governor], [express-rate-limit], [limitador or Envoy], [nginx] | equivalents and differences |
 //! | [All choices](guide::recipes), [where to put limits](guide::where_to_put_limits) | what to write for what you want, and where |
+//! | [Plans and usage](guide::plans_and_usage) | calendar months, usage, a warning at 80 %, more units |
 //! | [Behind a proxy](guide::behind_a_proxy) | trusted proxies, hops, IPv6 |
 //! | [Nesting in Axum](guide::nesting_in_axum) | `layer` and `route_layer`, limits per route, the order of layers |
 //! | [Choosing an algorithm](guide::choosing_an_algorithm) | admitted traffic, guarantees, costs |
