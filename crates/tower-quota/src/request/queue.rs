@@ -36,12 +36,8 @@ pub(crate) struct Place {
     numbers: Numbers,
 }
 
-/// The hashes of a key and of a limit.
-#[derive(Clone, Copy)]
-struct Numbers {
-    key: u64,
-    limit: Option<u64>,
-}
+/// The hashes of a limit and of a key, by which the places are shared.
+type Numbers = [Option<u64>; 2];
 
 impl Queue {
     pub(crate) const DEFAULT_CAPACITY: usize = 10_000;
@@ -69,17 +65,17 @@ impl Queue {
 
     pub(crate) fn has_room(&self, waiter: &Waiter<'_>) -> bool {
         let numbers = self.numbers(waiter);
-        self.lock().has_room(waiter, numbers)
+        self.lock().has_room(numbers)
     }
 
     pub(crate) fn place(self: &Arc<Self>, waiter: &Waiter<'_>) -> Option<Place> {
         let numbers = self.numbers(waiter);
         let mut places = self.lock();
-        if !places.has_room(waiter, numbers) {
+        if !places.has_room(numbers) {
             return None;
         }
         places.waiting += 1;
-        for number in numbers.all() {
+        for number in numbers.into_iter().flatten() {
             *places.of.entry(number).or_default() += 1;
         }
         Some(Place {
@@ -98,11 +94,13 @@ impl Queue {
     }
 
     fn numbers(&self, waiter: &Waiter<'_>) -> Numbers {
-        let key = waiter.key;
-        Numbers {
-            key: self.hasher.hash_one((key.scope().id(), key.as_bytes())),
-            limit: waiter.limit.map(|limit| self.hasher.hash_one(limit.id())),
-        }
+        let (limit, key) = (waiter.limit, waiter.key);
+        // Limits without a key have no clients among which to divide the queue.
+        let key = Some(key).filter(|key| **key != Key::EVERYONE);
+        [
+            limit.map(|limit| self.hasher.hash_one(limit.id())),
+            key.map(|key| self.hasher.hash_one((key.scope().id(), key.as_bytes()))),
+        ]
     }
 
     fn lock(&self) -> MutexGuard<'_, Places> {
@@ -111,24 +109,12 @@ impl Queue {
     }
 }
 
-impl Numbers {
-    fn all(self) -> impl Iterator<Item = u64> {
-        [self.key].into_iter().chain(self.limit)
-    }
-}
-
 impl Places {
-    fn has_room(&self, waiter: &Waiter<'_>, numbers: Numbers) -> bool {
+    fn has_room(&self, numbers: Numbers) -> bool {
         let free = self.capacity.saturating_sub(self.waiting);
         let waiting = |number| self.of.get(&number).copied().unwrap_or_default();
-        if numbers.limit.is_some_and(|limit| waiting(limit) >= free) {
-            return false;
-        }
-        if *waiter.key == Key::EVERYONE {
-            // Limits without a key have no clients among which to divide the queue.
-            return free > 0;
-        }
-        waiting(numbers.key) < free
+        let mut numbers = numbers.into_iter().flatten();
+        free > 0 && numbers.all(|number| waiting(number) < free)
     }
 }
 
@@ -147,7 +133,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut places = self.queue.lock();
         places.waiting -= 1;
-        for number in self.numbers.all() {
+        for number in self.numbers.into_iter().flatten() {
             if let Some(waiting) = places.of.get_mut(&number) {
                 *waiting -= 1;
                 if *waiting == 0 {

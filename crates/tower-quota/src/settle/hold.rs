@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::response::Parts;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
-use tower_quota_core::{Charge, Name, OwnedCharge};
+use tower_quota_core::{Charge, OwnedCharge};
 
 use super::rule::SettleRule;
 use super::{ResponseEnd, Rule, Settle};
@@ -45,21 +45,6 @@ impl LongestHold {
             is_logged: Arc::default(),
         }
     }
-
-    /// Returns whether a hold of this age expires at the end without another renewal.
-    fn is_over(&self, limit: Name, age: Duration, ttl: Duration) -> bool {
-        let is_over = age + ttl - ttl / 3 >= self.longest;
-        if is_over && !self.is_logged.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                target: "tower_quota",
-                "the limit {:?}: a request has held units for {:?}, so the units return while the request runs. Put \
-                 timeouts for bodies and responses inside the layer. This is logged once",
-                limit.as_str(),
-                self.longest,
-            );
-        }
-        is_over
-    }
 }
 
 /// Units to renew.
@@ -73,10 +58,22 @@ impl HeldUnits {
         self.charge.as_charge().quota().period()
     }
 
+    /// Returns whether the longest hold ends before the units expire. Logs the first such hold.
     fn is_over(&self, age: Duration) -> bool {
-        let limit = self.charge.name();
-        let longest = self.longest.as_ref();
-        longest.is_some_and(|longest| longest.is_over(limit, age, self.ttl()))
+        let Some(LongestHold { longest, is_logged }) = &self.longest else {
+            return false;
+        };
+        // The last renewal was a third of the `ttl` ago.
+        let expires = age + self.ttl() - self.ttl() / 3;
+        if expires >= *longest && !is_logged.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                target: "tower_quota",
+                "the limit {:?}: a request has held units for {longest:?}, so the units return while the request runs. \
+                 Put timeouts for bodies and responses inside the layer. This is logged once",
+                self.charge.name().as_str(),
+            );
+        }
+        expires >= *longest
     }
 }
 
