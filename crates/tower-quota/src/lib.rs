@@ -176,11 +176,9 @@
 mod checks;
 mod clients;
 pub mod cost;
-mod decided;
 mod degraded;
 #[cfg(feature = "axum")]
 mod extract;
-mod flagged;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 mod handle;
@@ -190,19 +188,13 @@ mod layer;
 mod limit;
 #[cfg(feature = "metrics")]
 pub mod metrics;
-mod notes;
 mod observe;
-mod outcome_label;
 pub mod policy;
 mod protocol;
 mod random;
 mod request;
-#[cfg(feature = "axum")]
-mod request_decision;
 pub mod response;
-mod sample_context;
 pub mod settle;
-mod store_call;
 #[cfg(feature = "throttle")]
 pub mod throttle;
 mod traced;
@@ -212,17 +204,16 @@ pub mod when;
 pub use self::checks::{Check, ChecksReport};
 #[cfg(feature = "top")]
 pub use self::clients::{TopClient, TopWindow};
-pub use self::decided::Decided;
 pub use self::degraded::{Degraded, OnStoreFailure};
-pub use self::flagged::Flagged;
+#[cfg(feature = "axum")]
+pub use self::extract::RequestDecision;
 pub use self::handle::{ClientKey, HandleError, RateLimitHandle};
 pub use self::head::RequestHead;
 pub use self::layer::{CloseConnection, RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};
-pub use self::limit::{Limit, MissingKey, Over};
+pub use self::limit::{Flagged, Limit, MissingKey, Over};
+pub use self::observe::Decided;
 pub use self::policy::Policy;
 pub use self::protocol::Protocol;
-#[cfg(feature = "axum")]
-pub use self::request_decision::RequestDecision;
 pub use self::response::{HeaderStyle, Reason, Refused, Reset};
 #[cfg(feature = "throttle")]
 pub use self::throttle::ThrottleLayer;
@@ -237,7 +228,7 @@ pub use tower_quota_redis::RedisStore;
 
 /// Types for your own stores, and the figures and errors of stores.
 pub mod store {
-    pub use crate::store_call::StoreTimeout;
+    pub use crate::settle::store_call::StoreTimeout;
     pub use tower_quota_core::{
         BoxStoreError, Charge, Clock, Entry, Left, MemoryStats, MonotonicClock, Operation,
         Overloaded, OwnedCharge, RefusalCheck, RefusalFuture, RefusalStats, Timestamp, Undecidable,

@@ -1,6 +1,6 @@
 //! Checks for mistakes in the configuration that only traffic shows.
 //!
-//! Heads of the first requests carry [`Notes`](crate::notes::Notes), so keys and conditions report mistakes without running
+//! Heads of the first requests carry [`Notes`](crate::head::Notes), so keys and conditions report mistakes without running
 //! twice. [`Watch`] reads the notes, and [`Checks`] logs proved mistakes. A [`Mark`] tells inner layers the counted limits.
 //!
 //! A wrong warning would cost trust, so most checks wait for many requests. Warnings never contain

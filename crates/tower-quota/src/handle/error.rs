@@ -3,7 +3,8 @@ use core::fmt;
 
 use tower_quota_core::{ConfigError, Name};
 
-use crate::store_call::{StoreCallError, StoreTimeout};
+use crate::settle::StoreCallError;
+use crate::settle::store_call::StoreTimeout;
 
 /// The error of a [`RateLimitHandle`](crate::RateLimitHandle).
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use crate::head::RequestHead;
 use crate::layer::{RateLimitLayer, Shared};
 use crate::limit::Limit;
 use crate::policy::{Ask, Explained, Plan, Policy};
-use crate::store_call::within;
+use crate::settle::within;
 
 /// Operates a running layer. Get a handle from [`RateLimitLayer::handle`].
 ///

@@ -76,7 +76,7 @@ impl Admission {
             reservation: None,
         };
         if let Some(rare) = self.rare {
-            finish.open(rare, request);
+            finish.open(*rare, request);
         }
         finish
     }
@@ -92,7 +92,7 @@ impl Drop for Rare {
 
 impl Finish {
     #[inline(never)]
-    fn open<B>(&mut self, mut rare: Box<Rare>, request: &mut Request<B>) {
+    fn open<B>(&mut self, mut rare: Rare, request: &mut Request<B>) {
         if let Some(mark) = rare.mark.take() {
             mark.attach_to(request);
         }

@@ -11,11 +11,11 @@ use super::admission::Admission;
 use super::shared::Shared;
 use super::stage::Step;
 use crate::degraded::{Degraded, OnStoreFailure};
-use crate::flagged::Flagged;
+use crate::limit::Flagged;
 use crate::observe::{Event, StoreFailure};
 use crate::request::RequestContext;
 use crate::response::{Reason, RefusalBody};
-use crate::store_call::StoreCallError;
+use crate::settle::StoreCallError;
 
 impl<S: Store> Shared<S> {
     #[cold]

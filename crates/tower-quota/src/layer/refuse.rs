@@ -8,9 +8,9 @@ use http::{Request, Response, Version};
 use tower_quota_core::{Decision, Key, Store};
 
 use super::shared::Shared;
-use crate::decided::Decided;
 use crate::head::RequestHead;
 use crate::limit::Limit;
+use crate::observe::Decided;
 use crate::observe::Event;
 use crate::random::random_up_to;
 use crate::request::{RequestContext, ResponseContext, Rules};

@@ -17,8 +17,8 @@ use crate::clients::Blocks;
 use crate::observe::{Event, StoreFailure, StoreFailureKind};
 use crate::policy::Policy;
 use crate::request::{Observed, Queue, Rules};
+use crate::settle::within;
 use crate::settle::{Counted, Settler, detach};
-use crate::store_call::within;
 
 pub(crate) struct Shared<S> {
     pub(crate) store: CachedStore<S>,

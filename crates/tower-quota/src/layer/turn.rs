@@ -9,8 +9,8 @@ use super::admission::Admission;
 use super::shared::{CachedStore, Shared};
 use super::stage::Step;
 use crate::request::RequestContext;
+use crate::settle::StoreCallError;
 use crate::settle::{ChargeRecord, Counted, InFlight, RecordedCharge};
-use crate::store_call::StoreCallError;
 
 impl<S: Store> Shared<S> {
     /// Decides the concurrency limits of a request whose wait is over.

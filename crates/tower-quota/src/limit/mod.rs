@@ -2,6 +2,7 @@
 
 mod by_id;
 mod charging;
+mod flagged;
 mod over;
 
 use core::fmt;
@@ -17,6 +18,7 @@ use crate::settle::{LongestHold, Rule, Settle, SettleRule};
 use crate::when::{Condition, not};
 
 pub(crate) use self::by_id::ById;
+pub use self::flagged::Flagged;
 pub use self::over::Over;
 
 /// A named quota, with a key, a cost per request, and conditions.

@@ -3,7 +3,7 @@ use std::sync::{Arc, OnceLock};
 
 use ::metrics::Counter;
 
-use crate::outcome_label::OutcomeLabel;
+use crate::observe::OutcomeLabel;
 
 /// A counter of the recorder, and its sum under this policy.
 ///

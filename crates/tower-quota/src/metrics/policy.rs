@@ -11,12 +11,12 @@ use super::counts::{Count, RouteCounts};
 use super::latency::Latency;
 use super::sample::sample;
 use super::table;
-use crate::decided::Decided;
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::limit::ById;
+use crate::observe::Decided;
+use crate::observe::OutcomeLabel;
 use crate::observe::{Event, Observer, StoreFailureKind};
-use crate::outcome_label::OutcomeLabel;
 use crate::request::Rules;
 
 const OTHER: &str = "other";

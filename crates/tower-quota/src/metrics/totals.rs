@@ -2,7 +2,7 @@ use tower_quota_core::{Name, Quota};
 
 use super::latency::StoreLatency;
 use super::policy::{MAX_LIMITS, PolicyMetrics};
-use crate::outcome_label::OutcomeLabel;
+use crate::observe::OutcomeLabel;
 use crate::policy::Plan;
 
 /// The decisions of a limit in this process since its policy came into force.

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use tower_quota_core::Decision;
 
-use crate::decided::Decided;
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
+use crate::observe::Decided;
 use crate::request::RequestContext;
 
 /// Something that happened to a request, or to a call of the store.

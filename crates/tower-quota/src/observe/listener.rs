@@ -1,14 +1,18 @@
 use core::error::Error;
 
 use super::{Event, Observer};
-use crate::decided::Decided;
+use crate::observe::Decided;
 use crate::request::Rules;
 
+type ReadDecision = dyn Fn(&Decided<'_>) + Send + Sync;
+
+type ReadError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
+
 /// Your closure for decisions.
-pub(crate) struct OnDecision(pub(crate) Box<dyn Fn(&Decided<'_>) + Send + Sync>);
+pub(crate) struct OnDecision(pub(crate) Box<ReadDecision>);
 
 /// Your closure for failures of the store.
-pub(crate) struct OnStoreError(pub(crate) Box<dyn Fn(&(dyn Error + 'static)) + Send + Sync>);
+pub(crate) struct OnStoreError(pub(crate) Box<ReadError>);
 
 impl Observer for OnDecision {
     fn observe(&self, event: &Event<'_>, _: &Rules) {

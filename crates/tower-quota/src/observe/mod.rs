@@ -3,14 +3,18 @@
 //! The layer tells each event once. Metrics, traces, listeners, checks, lists of clients and the log of outages receive
 //! the event. They are made with the rules, so a policy without observers tells nothing.
 
+mod decided;
 mod event;
 mod listener;
+mod outcome_label;
 
 use std::sync::Arc;
 use std::time::Instant;
 
+pub use self::decided::Decided;
 pub(crate) use self::event::{Event, StoreFailure, StoreFailureKind};
 pub(crate) use self::listener::{OnDecision, OnStoreError};
+pub(crate) use self::outcome_label::OutcomeLabel;
 use crate::request::Rules;
 
 /// A receiver of events.

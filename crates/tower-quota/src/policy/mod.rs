@@ -35,7 +35,7 @@ use self::look_up::LookUp;
 pub(crate) use self::look_up::LookUps;
 use self::names::Names;
 pub(crate) use self::plan::Plan;
-pub use crate::sample_context::SampleContext;
+pub use crate::head::SampleContext;
 
 /// The limits of a request, which the store charges together or not at all.
 ///

@@ -8,7 +8,7 @@ use tower_quota_core::{Decision, Store};
 
 use super::charge_record::{ChargeRecord, Counted, RecordedCharge, Settler};
 use super::detach::detach;
-use crate::store_call::{StoreCallError, within};
+use crate::settle::{StoreCallError, within};
 
 /// A call of the store, with the record of the charges.
 ///

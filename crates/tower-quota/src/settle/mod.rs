@@ -116,6 +116,7 @@ mod meter;
 mod reservation;
 mod rule;
 mod status;
+pub(crate) mod store_call;
 
 pub use self::amount::{BodyBytes, body_bytes, cost_header, try_cost_header};
 pub(crate) use self::charge_record::{ChargeRecord, Counted, RecordedCharge, Settler};
@@ -128,3 +129,4 @@ pub use self::reservation::Reservation;
 pub(crate) use self::rule::SettleRule;
 pub use self::rule::{Rule, Settle, by_handler};
 pub use self::status::{only_failures, only_successes};
+pub(crate) use self::store_call::{StoreCallError, within};

@@ -1,7 +1,7 @@
 use tower_quota_core::{Decision, Key, LimitStatus, Name};
 use tracing::{debug, info};
 
-use crate::decided::Decided;
+use crate::observe::Decided;
 use crate::observe::{Event, Observer};
 use crate::request::Rules;
 

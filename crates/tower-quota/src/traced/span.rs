@@ -9,8 +9,8 @@ use tower_quota_core::{Decision, Key, Name};
 use tracing::field::{Empty, display};
 use tracing::{Instrument, Span, info_span};
 
-use crate::outcome_label::OutcomeLabel;
-use crate::store_call::StoreCallError;
+use crate::observe::OutcomeLabel;
+use crate::settle::StoreCallError;
 
 /// The span of a store call, unless spans are off.
 pub(crate) struct CallSpan(Option<Span>);

@@ -3,10 +3,10 @@ use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use matchit::Router;
 
 use super::condition::{Condition, PatternError};
+#[cfg(feature = "axum")]
+use crate::head::Note;
 use crate::head::RequestHead;
 use crate::key::host_of;
-#[cfg(feature = "axum")]
-use crate::notes::Note;
 use crate::valid::valid;
 
 /// Matches these methods. `GET` includes `HEAD`, because servers run the same handler.

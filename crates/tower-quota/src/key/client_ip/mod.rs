@@ -24,8 +24,8 @@ use self::network::{Prefix, canonical};
 use self::proxies::{Behind, untrusted};
 use super::extractor::KeyExtractor;
 use super::mistake::Mistake;
+use crate::head::Note;
 use crate::head::RequestHead;
-use crate::notes::Note;
 use crate::valid::valid;
 
 /// Counts by client address, the connection's peer unless you trust [proxies](ClientIp::behind).

@@ -1,10 +1,14 @@
+//! Extractors of axum.
+
+mod request_decision;
+
 use core::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 
-use crate::flagged::Flagged;
-use crate::request_decision::RequestDecision;
+pub use self::request_decision::RequestDecision;
+use crate::limit::Flagged;
 use crate::settle::Reservation;
 
 macro_rules! extractors {

@@ -1,3 +1,8 @@
+//! The head of a request, as keys, conditions and costs read it.
+
+mod notes;
+mod sample_context;
+
 use core::fmt;
 use std::borrow::Cow;
 
@@ -5,9 +10,9 @@ use http::header::{HOST, HeaderValue};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
 
+pub(crate) use self::notes::{Note, Notes};
+pub use self::sample_context::SampleContext;
 use crate::key::host_of;
-use crate::notes::{Note, Notes};
-use crate::sample_context::SampleContext;
 
 /// A borrowed request without its body, for extractors, costs and conditions.
 #[derive(Clone, Copy)]

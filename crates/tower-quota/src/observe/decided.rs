@@ -3,7 +3,7 @@ use core::time::Duration;
 use tower_quota_core::{Decision, Key, Name};
 
 use crate::head::RequestHead;
-use crate::outcome_label::OutcomeLabel;
+use crate::observe::OutcomeLabel;
 use crate::response::Reason;
 
 /// A decision for your [`on_decision`](crate::RateLimitLayer::on_decision) listener.
