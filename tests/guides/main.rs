@@ -78,11 +78,12 @@ fn guides_are_in_every_index() {
     }
 }
 
-/// The published documentation contains the guides alone, so each guide links by names that `links.txt` or `guide.rs`
-/// define again.
+/// The published documentation contains the guides alone, so each guide links by names that `links.txt`, `drawing.txt`
+/// or `guide.rs` define again.
 #[test]
 fn links_of_guides_are_published() {
-    let modules = read("docs/guide/links.txt");
+    let links = ["docs/guide/links.txt", "docs/guide/drawing.txt"];
+    let modules = links.map(read).concat();
     let files = read("crates/tower-quota/src/guide.rs");
     for guide in pages("docs/guide") {
         let text = fs::read_to_string(&guide).unwrap();
