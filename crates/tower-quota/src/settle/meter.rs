@@ -39,9 +39,14 @@ impl AsRef<[u8]> for HeldBytes {
 }
 
 impl Meter {
-    /// Applies the rules to the head of a response. Makes a meter if a rule waits for the body's end.
+    /// Applies the rules to the head of a response. Makes a meter if a rule or a hold waits for the body's
+    /// end.
     pub(crate) fn start(response: &Parts, reservation: Reservation) -> Option<Box<Self>> {
-        if reservation.is_empty() || reservation.head(response) {
+        if reservation.is_empty() {
+            return None;
+        }
+        let holds = reservation.holds();
+        if reservation.head(response) && !holds {
             return None;
         }
         let status = response.status;
@@ -55,7 +60,7 @@ impl Meter {
             bytes: 0,
             most_bytes: reservation.most_bytes(),
             messages: is_grpc.then(GrpcMessages::new),
-            holds: reservation.holds(),
+            holds,
             is_upgrade: status == StatusCode::SWITCHING_PROTOCOLS
                 || status.is_success() && reservation.is_of(&Method::CONNECT),
             is_complete: AtomicBool::new(is_empty),

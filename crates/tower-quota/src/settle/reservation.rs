@@ -153,9 +153,10 @@ impl Reservation {
         }
     }
 
+    /// Returns whether the request holds units, also by a charge that the layer took after a wait.
     pub(crate) fn holds(&self) -> bool {
         let settlement = self.0.as_ref();
-        settlement.is_some_and(|settlement| settlement.hold().is_some())
+        settlement.is_some_and(|settlement| settlement.hold().is_some() || settlement.outer.holds())
     }
 
     /// Applies the rules to the head of the response. Returns whether all rules have decided.

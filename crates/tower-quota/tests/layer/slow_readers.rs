@@ -17,7 +17,7 @@ use hyper_util::rt::TokioExecutor;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tower::{Layer, ServiceExt, service_fn};
-use tower_quota::{Limit, MemoryStore, Quota, RateLimitLayer, ResponseBody};
+use tower_quota::{Limit, MemoryStore, Quota, RateLimitLayer, ResponseBody, settle};
 
 use crate::axum_apps::served;
 use crate::holds::{left, until_free};
@@ -155,6 +155,31 @@ async fn unwritten_data_holds_unit_after_trailers() {
     drop(last);
     assert_eq!(left(&store, "streams", STREAMS).await, 1);
     drop(first);
+    assert_eq!(left(&store, "streams", STREAMS).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unwritten_data_of_waiting_request_holds_unit() {
+    let store = stopped_store();
+    let queue = Limit::new("queue", Quota::per_second(2).leaky_bucket().queue(9))
+        .settle(settle::by_handler());
+    let policy = policy_of(queue).limit(Limit::new("streams", STREAMS));
+    let layer = RateLimitLayer::new(store.clone(), policy);
+    let answer = Frames {
+        data: vec!["data"],
+        ..Frames::default()
+    };
+    let service = layer.layer(service_fn(move |_: Request<()>| {
+        let frames = answer.clone();
+        async { Ok::<_, Infallible>(Response::new(frames)) }
+    }));
+    drop(service.clone().oneshot(Request::new(())).await.unwrap());
+    let waited = service.oneshot(Request::new(())).await.unwrap();
+    let mut body = waited.into_body();
+    let data = body.frame().await.unwrap().unwrap().into_data().unwrap();
+    drop(body);
+    assert_eq!(left(&store, "streams", STREAMS).await, 1);
+    drop(data);
     assert_eq!(left(&store, "streams", STREAMS).await, 2);
 }
 
