@@ -30,6 +30,11 @@ pub(crate) trait Observer: Send + Sync {
     fn reads_keys(&self) -> bool {
         false
     }
+
+    /// Returns whether the observer reads the keys of refused requests.
+    fn reads_refused_keys(&self) -> bool {
+        self.reads_keys()
+    }
 }
 
 /// The observers of a policy.
@@ -37,6 +42,7 @@ pub(crate) struct Observers {
     all: Vec<Arc<dyn Observer>>,
     pub(crate) see_admissions: bool,
     pub(crate) read_keys: bool,
+    pub(crate) read_refused_keys: bool,
 }
 
 impl Observers {
@@ -44,6 +50,7 @@ impl Observers {
         Self {
             see_admissions: all.iter().any(|observer| observer.sees_admissions()),
             read_keys: all.iter().any(|observer| observer.reads_keys()),
+            read_refused_keys: all.iter().any(|observer| observer.reads_refused_keys()),
             all,
         }
     }

@@ -31,8 +31,14 @@ impl RequestContext {
         decision: Option<Decision>,
         mark: Option<Box<Mark>>,
     ) -> Box<Self> {
-        let is_allowed = decision.as_ref().is_some_and(Decision::is_allowed);
-        let needs_keys = !is_allowed || rules.plan.makes_wait || rules.observers.read_keys;
+        let observers = &rules.observers;
+        let is_read = match &decision {
+            Some(decision) if decision.is_allowed() => observers.read_keys,
+            Some(_) => observers.read_refused_keys,
+            // The answer of the store is still open, and may be a conversion or a failure.
+            None => true,
+        };
+        let needs_keys = is_read || rules.plan.makes_wait;
         let mut keys = Vec::new();
         if needs_keys {
             for (limit, key) in ask.parts() {

@@ -18,6 +18,10 @@ impl Observer for Tracer {
     fn sees_admissions(&self) -> bool {
         true
     }
+
+    fn reads_refused_keys(&self) -> bool {
+        true
+    }
 }
 
 fn trace(decided: &Decided<'_>, one_of: u32, rules: &Rules) {

@@ -27,6 +27,10 @@ impl Observer for RefusedClients {
             self.0.count(limit, key, 1, now, until.unwrap_or(now));
         }
     }
+
+    fn reads_refused_keys(&self) -> bool {
+        true
+    }
 }
 
 impl Observer for BusyClients {
