@@ -1,6 +1,6 @@
-use core::fmt;
 use std::collections::BTreeMap;
-use std::error::Error;
+
+use thiserror::Error;
 
 /// The percentage of every quota that each region counts in its own store. The rest is the pool.
 ///
@@ -53,16 +53,22 @@ impl RegionShares {
 }
 
 /// The error of wrong [`RegionShares`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RegionSharesError {
     /// A region has 0 percent.
+    #[error("region {0:?} has 0 %: give at least 1 %, or leave the region out")]
     NoShare(String),
     /// A region has two percentages.
+    #[error("region {0:?} has two shares: keep one")]
     TwoShares(String),
     /// The sum of the shares is above 99.
+    #[error(
+        "the shares of all regions are {0} % together: give at most 99 %, the rest is the pool"
+    )]
     NoPool(u32),
     /// The region has no share.
+    #[error("region {region:?} has no share, only {known:?} have one")]
     UnknownRegion {
         /// The name of the region.
         region: String,
@@ -70,26 +76,3 @@ pub enum RegionSharesError {
         known: Vec<String>,
     },
 }
-
-impl fmt::Display for RegionSharesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoShare(region) => {
-                write!(
-                    f,
-                    "region {region:?} has 0 %: give at least 1 %, or leave the region out"
-                )
-            }
-            Self::TwoShares(region) => write!(f, "region {region:?} has two shares: keep one"),
-            Self::NoPool(sum) => write!(
-                f,
-                "the shares of all regions are {sum} % together: give at most 99 %, the rest is the pool"
-            ),
-            Self::UnknownRegion { region, known } => {
-                write!(f, "region {region:?} has no share, only {known:?} have one")
-            }
-        }
-    }
-}
-
-impl Error for RegionSharesError {}

@@ -379,14 +379,29 @@ fn lower_share_applies_before_higher_share() {
 #[test]
 fn wrong_shares_are_errors() {
     let new = |shares: &[(&str, u32)]| RegionShares::new(shares.iter().copied());
-    let no_share = RegionSharesError::NoShare("eu".into());
-    assert_eq!(new(&[("eu", 0)]).unwrap_err(), no_share);
-    let two_shares = RegionSharesError::TwoShares("eu".into());
-    assert_eq!(new(&[("eu", 1), ("eu", 2)]).unwrap_err(), two_shares);
+    let no_share = new(&[("eu", 0)]).unwrap_err();
+    assert_eq!(no_share, RegionSharesError::NoShare("eu".into()));
+    let two_shares = new(&[("eu", 1), ("eu", 2)]).unwrap_err();
+    assert_eq!(two_shares, RegionSharesError::TwoShares("eu".into()));
     let no_pool = new(&[("eu", 60), ("us", 40)]).unwrap_err();
-    assert!(no_pool.to_string().contains("100 %"), "{no_pool}");
     let (local, home) = (MemoryStore::new(), MemoryStore::new());
     let shares = new(&[("eu", 60)]).unwrap();
     let unknown = Regional::new(local, home, "us", shares).unwrap_err();
-    assert!(unknown.to_string().contains("eu"), "{unknown}");
+    for (error, text) in [
+        (
+            no_share,
+            "region \"eu\" has 0 %: give at least 1 %, or leave the region out",
+        ),
+        (two_shares, "region \"eu\" has two shares: keep one"),
+        (
+            no_pool,
+            "the shares of all regions are 100 % together: give at most 99 %, the rest is the pool",
+        ),
+        (
+            unknown,
+            "region \"us\" has no share, only [\"eu\"] have one",
+        ),
+    ] {
+        assert_eq!(error.to_string(), text);
+    }
 }

@@ -4,7 +4,8 @@ use serde::de::{Expected, Unexpected};
 
 use crate::problem::nearest;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.message)]
 pub(super) struct ReadError(pub(super) Box<Wrong>);
 
 #[derive(Debug)]
@@ -33,14 +34,6 @@ impl ReadError {
             format!("{text} is not an integer from 0 to {most}"),
             Some("give one in this range".into()),
         )
-    }
-}
-
-impl core::error::Error for ReadError {}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
     }
 }
 

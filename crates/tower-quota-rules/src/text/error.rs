@@ -1,7 +1,8 @@
 use core::fmt;
 
 /// The error of an invalid text. The message has the text and, after the last colon, the fix.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct TextError(Box<str>);
 
 impl TextError {
@@ -12,13 +13,5 @@ impl TextError {
     /// Converts an error with a fix in its message.
     pub(crate) fn of(error: impl fmt::Display) -> Self {
         Self(error.to_string().into())
-    }
-}
-
-impl core::error::Error for TextError {}
-
-impl fmt::Display for TextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
