@@ -143,6 +143,7 @@ impl BreakerState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::now;
 
     const DEADLINE: Duration = Duration::from_millis(50);
 
@@ -152,14 +153,10 @@ mod tests {
     }
 
     impl Trace {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "instants cannot be made from nothing"
-        )]
         fn new(failures: NonZeroU32) -> Self {
             Self {
                 breaker: Breaker::new(failures, DEADLINE),
-                start: Instant::now(),
+                start: now(),
             }
         }
 

@@ -118,6 +118,7 @@
 
 mod batch;
 mod breaker;
+mod clock;
 mod config_error;
 mod connection;
 #[cfg(feature = "credentials")]
@@ -127,6 +128,7 @@ mod error_counts;
 mod keys;
 mod link;
 mod location;
+mod lock;
 mod options;
 mod pause;
 mod question;

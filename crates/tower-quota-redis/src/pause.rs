@@ -1,12 +1,14 @@
 use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};
 
+use crate::clock::micros;
+
 /// Returns `shortest * 2^times`, at most `longest`, times a random factor from 0.5 to 1.
 pub(crate) fn with_jitter(shortest: Duration, longest: Duration, times: u32) -> Duration {
     let full = shortest
         .saturating_mul(2_u32.saturating_pow(times))
         .min(longest);
-    let half = u64::try_from((full / 2).as_micros()).unwrap_or(u64::MAX / 2);
+    let half = micros(full) / 2;
     // Draw from `RandomState`, the only source of randomness in the standard library. Each state
     // differs from all others.
     Duration::from_micros(half + RandomState::new().hash_one(()) % (half + 1))

@@ -1,6 +1,7 @@
 use smallvec::SmallVec;
 use tower_quota_core::{Algorithm, Charge, Decision, Key, Operation};
 
+use crate::clock::micros;
 use crate::keys::{EntryKey, KeyNames};
 use crate::template::{ChargeTemplate, Template};
 
@@ -63,7 +64,7 @@ impl Question {
         let charges = refund.template.charges.iter_mut();
         for ((part, status), units) in charges.zip(answer.statuses()).zip(units) {
             part.cost = units;
-            part.wait_micros = u64::try_from(status.reset_after().as_micros()).unwrap_or(u64::MAX);
+            part.wait_micros = micros(status.reset_after());
         }
         refund
     }

@@ -3,7 +3,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 use tower_quota_core::{Charge, Decision, Key, Operation, Store, Undecidable};
@@ -18,6 +18,7 @@ use crate::link::LinkSettings;
 #[cfg(feature = "pool")]
 use crate::link::Servers;
 use crate::location::Location;
+use crate::lock::locked;
 use crate::question::Question;
 use crate::spread::Spread;
 use crate::stats::RedisStats;
@@ -135,7 +136,7 @@ impl RedisStore {
     #[must_use]
     pub fn stats(&self) -> RedisStats {
         let mut stats = RedisStats {
-            errors: *self.inner.errors(),
+            errors: *locked(&self.inner.errors),
             ..RedisStats::default()
         };
         self.inner
@@ -244,11 +245,7 @@ impl Inner {
         &self,
         outcome: Result<Decision, RedisStoreError>,
     ) -> Result<Decision, RedisStoreError> {
-        outcome.inspect_err(|error| self.errors().count(error))
-    }
-
-    fn errors(&self) -> MutexGuard<'_, RedisErrorCounts> {
-        self.errors.lock().unwrap_or_else(PoisonError::into_inner)
+        outcome.inspect_err(|error| locked(&self.errors).count(error))
     }
 }
 

@@ -1,6 +1,5 @@
 use core::time::Duration;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use redis::Value;
 use tokio::sync::Semaphore;
@@ -8,6 +7,7 @@ use tower_quota_core::{Clock, Decision, Overloaded, Timestamp};
 
 use super::call_span::CallEnd;
 use super::queue::NotSent;
+use crate::clock::now;
 use crate::config_error::RedisConfigError;
 use crate::error::RedisStoreError;
 use crate::keys::EntryKey;
@@ -180,22 +180,4 @@ pub(super) fn end_of(reply: &Result<Value, RedisStoreError>) -> CallEnd {
         Err(error) if error.is_unavailable() => CallEnd::Broken,
         _ => CallEnd::Answered,
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how long a call takes is a matter of this machine's time"
-)]
-pub(super) fn now() -> Instant {
-    Instant::now()
-}
-
-/// Returns the microseconds since the Unix epoch.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "operators see how far it is from the clock of the server"
-)]
-pub(super) fn wall_clock() -> u64 {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-    u64::try_from(since_epoch.unwrap_or_default().as_micros()).unwrap_or_default()
 }

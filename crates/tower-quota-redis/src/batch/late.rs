@@ -8,7 +8,8 @@ use std::sync::Arc;
 use tower_quota_core::Operation;
 
 use super::pending::Pending;
-use super::{Batcher, Outcome, bytes_of, now};
+use super::{Batcher, Outcome, bytes_of};
+use crate::clock::now;
 use crate::error::RedisStoreError;
 use crate::link::LateAnswer;
 use crate::question::Question;

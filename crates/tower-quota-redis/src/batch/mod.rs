@@ -19,7 +19,7 @@ mod window;
 
 use core::sync::atomic::{AtomicI64, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use redis::Value;
@@ -28,12 +28,14 @@ use tower_quota_core::Decision;
 
 use self::call_span::CallSpan;
 pub(crate) use self::caller::Caller;
-use self::caller::{end_of, now, wall_clock};
+use self::caller::end_of;
 use self::pending::Pending;
 use self::queue::{Batch, NotSent, Queue, Step, Ticket};
 use self::sender::Sender;
 use crate::breaker::Breaker;
+use crate::clock::{now, wall_clock};
 use crate::error::RedisStoreError;
+use crate::lock::locked;
 use crate::question::Question;
 use crate::stats::RedisStats;
 use crate::wire::Reply;
@@ -232,8 +234,7 @@ impl Batcher {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // No change can panic halfway, so the queue is valid even if the lock is poisoned.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.queue)
     }
 }
 

@@ -5,6 +5,7 @@ use tokio::runtime::Handle;
 use super::Batcher;
 use super::call_span::{CallEnd, CallSpan};
 use super::queue::NotSent;
+use crate::clock::now;
 
 /// A task that sends the waiting decisions. A dropped sender leaves the work to a successor.
 pub(super) struct Sender {
@@ -24,7 +25,7 @@ impl Sender {
 
     pub(super) fn call_ended(&mut self, end: Option<CallEnd>) {
         if let Some(call) = self.call.take() {
-            let refused = self.batcher.lock().call_ended(&call, end, super::now());
+            let refused = self.batcher.lock().call_ended(&call, end, now());
             self.batcher.refuse(refused, NotSent::BreakerOpen);
         }
     }
@@ -36,7 +37,7 @@ impl Drop for Sender {
         let needs_sender = {
             let mut queue = self.batcher.lock();
             queue.sender_ended(self.is_pacing);
-            queue.needs_sender(super::now())
+            queue.needs_sender(now())
         };
         if !needs_sender {
             return;
@@ -56,7 +57,7 @@ struct Successor(Option<Arc<Batcher>>);
 impl Successor {
     async fn run(mut self) {
         if let Some(batcher) = self.0.take()
-            && batcher.lock().begin_sender(super::now())
+            && batcher.lock().begin_sender(now())
         {
             Batcher::send_waiting(Sender::new(batcher)).await;
         }
@@ -69,7 +70,7 @@ impl Drop for Successor {
             // Without a configured runtime, a caller on another runtime can still start a
             // successor.
             let has_successor = batcher.caller.settings.runtime.is_none();
-            let stranded = batcher.lock().take_stranded(has_successor, super::now());
+            let stranded = batcher.lock().take_stranded(has_successor, now());
             batcher.refuse(stranded, NotSent::NoRuntime);
         }
     }

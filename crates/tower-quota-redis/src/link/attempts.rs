@@ -54,18 +54,11 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "instants cannot be made from nothing"
-    )]
-    fn start() -> Instant {
-        Instant::now()
-    }
+    use crate::clock::now;
 
     #[test]
     fn attempts_have_growing_pauses() {
-        let (start, mut attempts, mut began) = (start(), Attempts::default(), Vec::new());
+        let (start, mut attempts, mut began) = (now(), Attempts::default(), Vec::new());
         for millis in 0..10_000 {
             let now = start + Duration::from_millis(millis);
             if attempts.is_due(now) {
@@ -93,7 +86,7 @@ mod tests {
 
     #[test]
     fn slow_attempts_overlap_up_to_a_bound() {
-        let (start, mut attempts) = (start(), Attempts::default());
+        let (start, mut attempts) = (now(), Attempts::default());
         attempts.begin(start);
         assert!(!attempts.is_due(start + OVERLAP_AFTER - Duration::from_millis(1)));
         for number in 1..20 {

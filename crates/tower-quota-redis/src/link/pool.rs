@@ -4,7 +4,7 @@
 //! store removes a doubtful connection from the pool, which then has room for another connection.
 
 use core::time::Duration;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use deadpool_redis::{Connection, Pool, PoolError};
 use redis::aio::{MultiplexedConnection, PubSub};
@@ -12,6 +12,7 @@ use redis::{ErrorKind, RedisError, RedisResult};
 
 use super::backend::Backend;
 use super::within;
+use crate::lock::locked;
 
 pub(crate) struct Pooled {
     pool: Pool,
@@ -30,11 +31,7 @@ impl Pooled {
     }
 
     fn check_out(&self, connection: Option<Connection>) -> Option<Connection> {
-        let mut checked_out = self
-            .checked_out
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        core::mem::replace(&mut *checked_out, connection)
+        core::mem::replace(&mut *locked(&self.checked_out), connection)
     }
 }
 

@@ -11,7 +11,7 @@
 
 use core::pin::Pin;
 use core::time::Duration;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use redis::aio::PubSub;
@@ -24,6 +24,8 @@ use super::attempts::Attempts;
 use super::backend::{Backend, LinkConnection, Verdict};
 use super::call_error::CallError;
 use super::request::LinkRequest;
+use crate::clock::now;
+use crate::lock::locked;
 use crate::wire::Call;
 
 const MOST_UNANSWERED: u32 = 16;
@@ -135,7 +137,7 @@ impl<B: Backend> Reconnecting<B> {
         let mut ended = self.ended.subscribe();
         loop {
             let (attempt, pause_error) = {
-                let mut state = self.lock();
+                let mut state = locked(&self.state);
                 if let Some(tracked) = &state.connection {
                     return Ok(tracked.clone());
                 }
@@ -161,7 +163,7 @@ impl<B: Backend> Reconnecting<B> {
         let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok()) else {
             return;
         };
-        let attempt = Attempt::plan(self, &mut self.lock());
+        let attempt = Attempt::plan(self, &mut locked(&self.state));
         if let Some(attempt) = attempt {
             attempt.spawn(&runtime);
         }
@@ -179,17 +181,13 @@ impl<B: Backend> Reconnecting<B> {
 
     /// If the last call was answered, the next attempt has no pause.
     fn drop_connection(&self, calls: &Arc<Mutex<Calls>>) {
-        let mut state = self.lock();
+        let mut state = locked(&self.state);
         let dropped = state
             .connection
             .take_if(|tracked| Arc::ptr_eq(&tracked.calls, calls));
         if dropped.is_some() && locked(calls).unanswered == 0 {
             state.attempts.reset();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, LinkState<B>> {
-        locked(&self.state)
     }
 }
 
@@ -278,7 +276,7 @@ impl<B: Backend> Attempt<B> {
                 Some(doubtful) => backend.replace(doubtful.connection.clone()).await,
                 None => backend.dial().await.map(Some),
             };
-            let mut state = self.link.lock();
+            let mut state = locked(&self.link.state);
             match outcome {
                 Ok(Some(connection)) => state.install(connection, self.doubtful.as_ref()),
                 Ok(None) => {}
@@ -292,7 +290,7 @@ impl<B: Backend> Attempt<B> {
         let mut ended = self.link.ended.subscribe();
         loop {
             let due = {
-                let (mut state, now) = (self.link.lock(), now());
+                let (mut state, now) = (locked(&self.link.state), now());
                 if state.connection.is_none() {
                     // Connect afresh, because the doubtful connection was dropped meanwhile.
                     self.doubtful = None;
@@ -318,7 +316,7 @@ impl<B: Backend> Attempt<B> {
 
 impl<B: Backend> Drop for Attempt<B> {
     fn drop(&mut self) {
-        let mut state = self.link.lock();
+        let mut state = locked(&self.link.state);
         if self.is_under_way {
             state.attempts.under_way -= 1;
         } else {
@@ -366,19 +364,6 @@ impl<B: Backend> Drop for CallUnderWay<'_, B> {
             Verdict::Keep => locked(&self.calls).unanswered = 0,
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No change can panic halfway, so the state is valid even if the lock is poisoned.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how often a server is dialled is a matter of this machine's time"
-)]
-fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]
@@ -451,7 +436,7 @@ mod tests {
             "it was dialled just now"
         );
         if is_dropped {
-            link.lock().connection = None;
+            locked(&link.state).connection = None;
         }
         let mut ended = link.ended.subscribe();
         let is_dialled_again = async {
@@ -464,13 +449,13 @@ mod tests {
                 .await
                 .is_ok()
         );
-        assert!(!link.lock().attempts.is_waiting);
+        assert!(!locked(&link.state).attempts.is_waiting);
     }
 
     #[test]
     fn late_attempt_keeps_a_newer_connection() {
         let link = Arc::new(Reconnecting::new(Once::default(), None));
-        let mut state = link.lock();
+        let mut state = locked(&link.state);
         state.install(1, None);
         let doubtful = state.connection.clone();
         state.install(2, doubtful.as_ref());
@@ -492,7 +477,7 @@ mod tests {
     async fn connection_without_answers_is_dropped() {
         let link = Arc::new(Reconnecting::new(Once::default(), None));
         assert!(link.connect().await.is_ok());
-        let is_up = || link.lock().connection.is_some();
+        let is_up = || locked(&link.state).connection.is_some();
         let run = async |key: &str| {
             link.run(
                 key,

@@ -8,6 +8,7 @@ use super::{
     AT_MOST, CHARGE_ANYWAY, CHECK, COUNTS_REFUSALS, FORCED, PEEK, PENALTY, QUEUES, REFUND,
     REFUNDABLE, REFUSED_ALREADY, RENEW, REPORTED, REPORTED_UNTIL_DEBT, RESET, SHADOW, WINDOW,
 };
+use crate::clock::now;
 use crate::keys::EntryKey;
 use crate::template::{ChargeTemplate, Template};
 
@@ -24,13 +25,8 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a deadline is a matter of this machine's time"
-    )]
     pub(crate) fn is_late(&self) -> bool {
-        self.deadline
-            .is_some_and(|deadline| Instant::now() >= deadline)
+        self.deadline.is_some_and(|deadline| now() >= deadline)
     }
 }
 

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use tokio::sync::oneshot;
 use tower_quota_core::{Charge, Decision, Key, Name, Operation, Quota, Timestamp};
 
-use super::super::caller::now;
 use super::*;
 use crate::breaker::DEFAULT_FAILURES;
+use crate::clock::now;
 use crate::error::RedisStoreError;
 use crate::keys::KeyNames;
 use crate::question::Question;
