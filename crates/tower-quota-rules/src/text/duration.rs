@@ -71,7 +71,11 @@ pub(super) fn leading_number(text: &str) -> Option<(u64, &str)> {
     ))
 }
 
-pub(super) fn micros(text: &str) -> Option<u64> {
+pub(super) fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
+pub(super) fn parse_span(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     let mut total: u64 = 0;
     let mut is_empty = true;
@@ -86,16 +90,14 @@ pub(super) fn micros(text: &str) -> Option<u64> {
         rest = next.trim_start();
         is_empty = false;
     }
-    (!is_empty).then_some(total)
+    (!is_empty).then_some(Duration::from_micros(total))
 }
 
 impl From<Duration> for DurationText {
     /// Converts a duration without its fraction of a microsecond. The maximum is half a million
     /// years.
     fn from(span: Duration) -> Self {
-        Self(Duration::from_micros(
-            u64::try_from(span.as_micros()).unwrap_or(u64::MAX),
-        ))
+        Self(Duration::from_micros(micros(span)))
     }
 }
 
@@ -115,15 +117,13 @@ impl FromStr for DurationText {
                 "give integers with units, such as \"30s\", \"15 minutes\" or \"1h30m\"",
             )
         };
-        micros(text)
-            .map(|micros| Self(Duration::from_micros(micros)))
-            .ok_or_else(wrong)
+        parse_span(text).map(Self).ok_or_else(wrong)
     }
 }
 
 impl fmt::Display for DurationText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = u64::try_from(self.0.as_micros()).unwrap_or(u64::MAX);
+        let mut rest = micros(self.0);
         if rest == 0 {
             return f.write_str("0s");
         }

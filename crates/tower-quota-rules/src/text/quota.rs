@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use tower_quota::{Algorithm, Quota};
 
-use super::duration::{in_one_unit, leading_number, micros, unit_micros};
+use super::duration::{in_one_unit, leading_number, micros, parse_span, unit_micros};
 use super::error::TextError;
 use super::macros::written_as_text;
 
@@ -152,10 +152,10 @@ fn with_options(
                 while let Some(part) = words.next_if(|part| is_span(part)) {
                     span += part;
                 }
-                let Some(micros) = micros(&span) else {
+                let Some(offset) = parse_span(&span) else {
                     return Err(wrong(format_args!("since \"offset\" takes a time span")));
                 };
-                quota.try_offset(Duration::from_micros(micros))
+                quota.try_offset(offset)
             }
             // Check with an offset, which the same algorithms refuse.
             "from_first_request" => {
@@ -200,8 +200,7 @@ impl fmt::Display for QuotaText {
             // Write any text, because documents cannot contain this limit.
             return write!(f, "{} at once for {:?}", quota.units(), quota.period());
         }
-        let micros = u64::try_from(quota.period().as_micros()).unwrap_or(u64::MAX);
-        match in_one_unit(micros) {
+        match in_one_unit(micros(quota.period())) {
             (1, unit) => write!(f, "{}/{unit}", quota.units())?,
             (count, unit) => write!(f, "{} per {count} {unit}s", quota.units())?,
         }
