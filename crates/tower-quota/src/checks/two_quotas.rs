@@ -13,11 +13,13 @@ static WATCHED: Mutex<Vec<Weak<Rules>>> = Mutex::new(Vec::new());
 pub(super) fn conflicts(rules: &Arc<Rules>) -> Vec<Name> {
     // Only this function changes the list, in single steps.
     let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut conflicts = Vec::new();
+    let (mut conflicts, mut upgraded) = (Vec::new(), Vec::new());
     watched.retain(|earlier| {
         let Some(earlier) = earlier.upgrade() else {
             return false;
         };
+        // Drop the rules after the lock, because the policy's closures may be dropped with them.
+        upgraded.push(Arc::clone(&earlier));
         if rules.watch.is_of_same_layer(&earlier.watch) {
             return false;
         }
@@ -27,6 +29,7 @@ pub(super) fn conflicts(rules: &Arc<Rules>) -> Vec<Name> {
         true
     });
     watched.push(Arc::downgrade(rules));
+    drop(watched);
     conflicts
 }
 

@@ -109,6 +109,7 @@ impl<S: Store> Shared<S> {
                     known_refusal,
                 } => {
                     let mut context = RequestContext::new(rules, &ask, None, mark);
+                    context.since = since;
                     context.fallback = ask.fallback(known_refusal);
                     context.response.report.only_shadows = ask.has_only_shadows();
                     let recorded = match ask.refusal {
@@ -199,7 +200,9 @@ impl<S: Store> Shared<S> {
                 return Step::Respond(self.refuse_over_quota(context, request));
             }
         }
-        let flagged = rules.plan.flagged(decision);
+        let mut flagged = rules.plan.flagged(decision);
+        // The flags of concurrency limits follow when the turn comes.
+        flagged.retain(|limit| holds.iter().all(|hold| hold.name() != *limit));
         if !flagged.is_empty() {
             Flagged::attach(flagged, request);
         }
@@ -207,7 +210,10 @@ impl<S: Store> Shared<S> {
         if rules.settings.attaches_decision {
             request.extensions_mut().insert(decision.clone());
         }
-        self.observe(&context, None, request);
+        // The observers see a request with holds when the turn comes.
+        if holds.is_empty() {
+            self.observe(&context, None, request);
+        }
         let Some(place) = place else {
             admission.report(context.response);
             return Step::Forward(admission);

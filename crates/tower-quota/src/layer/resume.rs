@@ -42,6 +42,7 @@ impl<S: Store> Shared<S> {
                         };
                         rules.observers.tell(&event, &rules);
                         rules.settings.local.store_answered();
+                        context.since = None;
                         context.response.report.decision = Some(decision);
                         self.decided(context, request)
                     }
@@ -69,8 +70,11 @@ impl<S: Store> Shared<S> {
                 if let Some(decision) = &mut context.response.report.decision {
                     without_turn(decision);
                 }
-                // The observers saw the decision when the wait began.
-                Step::Respond(self.respond(context, None, request))
+                Step::Respond(match holds.is_empty() {
+                    // The observers saw the decision when the wait began.
+                    true => self.respond(context, None, request),
+                    false => self.refuse_over_quota(context, request),
+                })
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Takes the units of concurrency limits when the turn of a waiting request comes.
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use http::Request;
@@ -8,9 +9,11 @@ use tower_quota_core::{Charge, Operation, OwnedCharge, Store};
 use super::admission::Admission;
 use super::shared::{CachedStore, Shared};
 use super::stage::Step;
+use crate::clients::now;
+use crate::limit::{Flagged, Limit};
+use crate::observe::Event;
 use crate::request::RequestContext;
-use crate::settle::StoreCallError;
-use crate::settle::{ChargeRecord, Counted, InFlight, RecordedCharge};
+use crate::settle::{ChargeRecord, Counted, InFlight, RecordedCharge, StoreCallError};
 
 impl<S: Store> Shared<S> {
     /// Decides the concurrency limits of a request whose wait is over.
@@ -23,44 +26,67 @@ impl<S: Store> Shared<S> {
         mut context: Box<RequestContext>,
         request: &mut Request<B>,
     ) -> Step<S> {
-        let settings = Arc::clone(&context.response.rules.settings);
+        let rules = Arc::clone(&context.response.rules);
         let by = Counted::of(&context.response.report);
+        let start = now();
         let (answer, holds) = if by == Counted::Locally {
-            let decision = settings.local.apply(Operation::Check, &charges(&holds));
+            let local = &rules.settings.local;
+            let decision = local.apply(Operation::Check, &charges(&holds));
             (Ok(decision), holds)
         } else {
             let call = self.store.apply(Operation::Check, &charges(&holds));
             let call = InFlight::<CachedStore<S>>::new(call, holds, self.settler());
-            call.answer(settings.store_timeout).await
+            call.answer(rules.settings.store_timeout).await
         };
-        match answer {
-            Ok(decision) if decision.is_allowed() => {
-                admission.hold(ChargeRecord::new(self.settler(), by, &decision, holds));
-                admission.report(context.response);
-                Step::Forward(admission)
+        let duration = start.elapsed();
+        let decision = match answer {
+            Ok(decision) => decision,
+            Err(failure) => {
+                return self.hold_without_store(&failure, duration, admission, context, request);
             }
-            Ok(decision) => {
-                context.response.report.decision = Some(decision);
-                Step::Respond(self.refuse_over_quota(context, request))
-            }
-            Err(failure) => self.hold_without_store(&failure, admission, context, request),
+        };
+        if by == Counted::Shared && self.store.is_shared() {
+            let event = Event::Answered {
+                decision: &decision,
+                context: &context,
+                duration,
+            };
+            rules.observers.tell(&event, &rules);
+            rules.settings.local.store_answered();
         }
+        if !decision.is_allowed() {
+            context.response.report.decision = Some(decision);
+            return Step::Respond(self.refuse_over_quota(context, request));
+        }
+        Flagged::attach(rules.plan.flagged(&decision), request);
+        admission.hold(ChargeRecord::new(self.settler(), by, &decision, holds));
+        self.observe(&context, None, request);
+        admission.report(context.response);
+        Step::Forward(admission)
     }
 
     /// Lets concurrency limits choose for the outage. The store has counted the other limits.
     fn hold_without_store<B>(
         self: &Arc<Self>,
         failure: &StoreCallError<S::Error>,
+        duration: Duration,
         mut admission: Admission,
         mut context: Box<RequestContext>,
         request: &mut Request<B>,
     ) -> Step<S> {
+        let plan = &context.response.rules.plan;
         let fallback = &mut context.fallback;
-        fallback.flagged.clear();
+        fallback.known_refusal = None;
+        fallback.refuses = fallback.holds_refuse;
+        fallback
+            .flagged
+            .retain(|limit| plan.limit(*limit).is_some_and(Limit::is_hold));
         let is_hold = |owned: &OwnedCharge| owned.as_charge().is_hold();
         fallback.local.retain(is_hold);
         fallback.local_if_overloaded.retain(is_hold);
-        match self.fall_back(failure, None, context, request) {
+        // The decision of the store is not the decision about the holds.
+        context.response.report.decision = None;
+        match self.fall_back(failure, Some(duration), context, request) {
             Step::Forward(holds) => {
                 admission.join(holds);
                 Step::Forward(admission)

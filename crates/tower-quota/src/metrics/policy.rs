@@ -9,7 +9,6 @@ use tower_quota_core::{Decision, LimitStatus, Name};
 
 use super::counts::{Count, RouteCounts};
 use super::latency::Latency;
-use super::sample::sample;
 use super::table;
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -67,16 +66,9 @@ impl PolicyMetrics {
         }
     }
 
-    /// Counts a call of the store. A failed call has no decision.
-    fn answered(&self, duration: Duration, decision: Option<&Decision>) {
+    fn answered(&self, duration: Duration) {
         self.latency.record(duration);
         histogram!(table::STORE_DURATION).record(duration);
-        if let Some(decision) = decision {
-            histogram!(table::DECISION_DURATION).record(duration);
-            if sample().is_some() {
-                self.record_remaining(decision);
-            }
-        }
     }
 
     fn record_remaining(&self, decision: &Decision) {
@@ -215,12 +207,20 @@ impl Observer for PolicyMetrics {
             Event::Skipped(head) => self.skipped(head),
             Event::Decided { decided, since } => self.count(decided, *since),
             Event::Answered {
-                decision, duration, ..
-            } => self.answered(*duration, Some(decision)),
+                decision,
+                context,
+                duration,
+            } => {
+                self.answered(*duration);
+                histogram!(table::DECISION_DURATION).record(*duration);
+                if context.since.is_some() {
+                    self.record_remaining(decision);
+                }
+            }
             Event::Failed(failure) => {
                 counter!(table::STORE_ERRORS, "kind" => failure.kind.label()).increment(1);
                 if let Some(duration) = failure.duration {
-                    self.answered(duration, None);
+                    self.answered(duration);
                 }
                 if let Some(choice) = failure.choice {
                     counter!(table::DEGRADED, "choice" => label_of(choice)).increment(1);

@@ -66,6 +66,8 @@ struct Part<'p> {
 pub(crate) struct Fallback {
     pub(crate) known_refusal: Option<Box<Decision>>,
     pub(crate) refuses: bool,
+    /// Whether a concurrency limit refuses.
+    pub(crate) holds_refuse: bool,
     /// The limits that flag the request instead of refusing it.
     pub(crate) flagged: Vec<Name>,
     pub(crate) local: Vec<OwnedCharge>,
@@ -79,6 +81,7 @@ impl Fallback {
             self.flagged.push(limit.name);
         } else if !limit.is_dry_run() {
             self.refuses = true;
+            self.holds_refuse |= limit.is_hold();
         }
     }
 }

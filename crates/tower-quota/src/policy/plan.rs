@@ -169,7 +169,7 @@ impl Plan {
     }
 
     pub(crate) const fn ends_with_decision(&self) -> bool {
-        !self.settles && !self.makes_wait && !self.flags
+        !self.settles && !self.makes_wait && !self.flags && !self.delays
     }
 
     /// Returns whether any of these charges can refuse, delay or flag a request.

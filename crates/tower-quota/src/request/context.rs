@@ -13,14 +13,14 @@ use crate::settle::RecordedCharge;
 /// The data of a request that its decision does not end, boxed once, because stages pass the box on.
 pub(crate) struct RequestContext {
     pub(crate) response: Box<ResponseContext>,
-    /// The keys of the limits, if the request may be refused or an observer reads them.
+    /// The keys of the limits, if the request may wait, or anything reads the keys.
     pub(crate) keys: Vec<(Name, Key<'static>)>,
     pub(crate) recorded: Vec<RecordedCharge>,
     /// The reason to refuse the request if the limits admit it.
     pub(crate) refusal: Option<Reason<'static>>,
     pub(crate) fallback: Fallback,
     pub(crate) mark: Option<Box<Mark>>,
-    /// When a sampled decision of a memory store began.
+    /// When a sampled decision began.
     pub(crate) since: Option<Instant>,
 }
 

@@ -87,7 +87,7 @@ impl RecordedCharge {
         self
     }
 
-    pub(super) const fn name(&self) -> Name {
+    pub(crate) const fn name(&self) -> Name {
         self.charge.name()
     }
 

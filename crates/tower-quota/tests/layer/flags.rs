@@ -14,6 +14,7 @@ use tower_quota_testkit::ManualClock;
 use crate::fixture::{Inner, Limited, ScriptedStore, StoreControl, tokio_now};
 use crate::shared::{
     answer_of, assert_field, assert_no_field, decision_of, millis, per_hour, policy_of, secs,
+    stopped_layer,
 };
 
 const TARPIT: Over = Over::Delay {
@@ -157,6 +158,17 @@ async fn shadow_of_delay_delays_nothing() {
     assert_field(&response, "x-ratelimit-shadow", r#""tarpit";wait"#);
     let status = &decision_of(&response).statuses()[0];
     assert_eq!(status.outcome, tower_quota::Outcome::Wait(secs(1)));
+}
+
+#[tokio::test]
+async fn shadow_of_delay_is_reported_without_observers() {
+    let limit = per_hour("tarpit", 1).over(TARPIT).shadow();
+    let service = stopped_layer(policy_of(limit))
+        .shadow_header()
+        .layer(Inner::default());
+    answer_of(&service).await;
+    let response = answer_of(&service).await;
+    assert_field(&response, "x-ratelimit-shadow", r#""tarpit";wait"#);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,13 +2,14 @@
 
 use std::convert::Infallible;
 use std::pin::pin;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use tokio::time::timeout;
 use tower::{Layer, ServiceExt, service_fn};
-use tower_quota::{Limit, OnStoreFailure, Over, Policy, Quota, RateLimitLayer, key};
+use tower_quota::{Flagged, Limit, OnStoreFailure, Over, Policy, Quota, RateLimitLayer, key};
 use tower_quota_testkit::ScriptedAnswer;
 
 use crate::fixture::{FAILURE, ScriptedStore, StoreControl, slow_store};
@@ -130,4 +131,67 @@ async fn failed_store_decides_turn_by_choice() {
         let Ok(status) = tower_quota::Store::check(&local, &[hold]).into_inner();
         assert_eq!(status.statuses()[0].remaining(), left, "{choice:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_request_is_observed_once() {
+    for (path, expected) in [("/", 200), ("/slow", 429)] {
+        let labels = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&labels);
+        let layer = stopped_layer(queue_and_hold())
+            .on_decision(move |decided| seen.lock().unwrap().push(decided.label()));
+        let service = layer.layer(service_fn(answer));
+        let send = |path: &str| {
+            let request = Request::get(path).body(()).unwrap();
+            service.clone().oneshot(request)
+        };
+        drop(send("/").await);
+        // If the second request runs, it still holds the unit when the turn of the third comes.
+        let mut second = pin!(send(path));
+        assert!(timeout(millis(100), &mut second).await.is_err());
+        let third = send("/");
+        let second = async { drop(timeout(secs(2), &mut second).await) };
+        let ((), status) = tokio::join!(second, async { third.await.unwrap().status() });
+        assert_eq!(status, expected);
+        let last = if expected == 200 { "queued" } else { "limited" };
+        assert_eq!(*labels.lock().unwrap(), ["allowed", "queued", last]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn counted_limit_decides_no_outage_at_turn() {
+    let store = ScriptedStore::new();
+    let queue = Limit::new("queue", Quota::per_second(2).leaky_bucket().queue(9))
+        .on_store_failure(OnStoreFailure::Refuse);
+    let policy = policy_of(queue).limit(Limit::new("streams", HOLDS));
+    let service = RateLimitLayer::new(store.clone(), policy).layer(service_fn(answer));
+    assert_eq!(answer_of(&service).await.status(), 200);
+    run_tasks().await;
+    let mut waiting = pin!(service.clone().oneshot(Request::new(())));
+    assert!(timeout(millis(100), &mut waiting).await.is_err());
+    store.set_default(ScriptedAnswer::error(FAILURE));
+    assert_eq!(waiting.await.unwrap().status(), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn flag_of_concurrency_limit_is_decided_at_turn() {
+    let policy = policy_of(tarpit()).limit(Limit::new("streams", HOLDS).over(Over::Flag));
+    let flags = service_fn(async |request: Request<()>| {
+        let is_flagged = request.extensions().get::<Flagged>().is_some();
+        // Both requests run at the same time.
+        tokio::time::sleep(secs(10)).await;
+        Ok::<_, Infallible>(Response::new(is_flagged.to_string()))
+    });
+    let service = stopped_layer(policy).layer(flags);
+    let send = || async {
+        let response = service.clone().oneshot(Request::new(())).await.unwrap();
+        response.into_body().collect().await.unwrap().to_bytes()
+    };
+    let first = service.clone().oneshot(Request::new(()));
+    assert!(timeout(millis(1), first).await.is_err());
+    // Their turns come at the same time, in any order.
+    let (one, other) = tokio::join!(send(), send());
+    let mut flagged = [one, other];
+    flagged.sort();
+    assert_eq!(flagged, ["false", "true"]);
 }
