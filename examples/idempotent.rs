@@ -126,7 +126,7 @@ async fn place(
         .await
         .map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
     if is_replay {
-        reservation.settle("orders", 0);
+        let _ = reservation.settle("orders", 0);
     }
     let headers = [("idempotent-replayed", is_replay.to_string())];
     Ok((StatusCode::CREATED, headers, answer).into_response())

@@ -1,4 +1,4 @@
-//! The state that a layer, its clones and all their services share.
+//! The state that a layer, its services and handles share, and its clones until a setting.
 
 use core::error::Error;
 use core::fmt;

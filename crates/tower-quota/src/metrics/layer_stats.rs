@@ -7,7 +7,7 @@ use tower_quota_core::RefusalStats;
 use super::stats::{StoreStats, float};
 use super::table;
 
-/// Figures of a layer, its clones and services. Call [`stats`](crate::RateLimitHandle::stats) to get the figures.
+/// Figures of a layer and its services. Call [`stats`](crate::RateLimitHandle::stats) to get the figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LayerStats {

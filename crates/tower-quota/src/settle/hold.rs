@@ -63,7 +63,7 @@ impl HeldUnits {
         let Some(LongestHold { longest, is_logged }) = &self.longest else {
             return false;
         };
-        // The last renewal was a third of the `ttl` ago.
+        // The last renewal was at most a third of the `ttl` ago.
         let expires = age + self.ttl() - self.ttl() / 3;
         if expires >= *longest && !is_logged.swap(true, Ordering::Relaxed) {
             tracing::warn!(

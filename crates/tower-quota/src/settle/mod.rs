@@ -51,8 +51,9 @@
 //! # Holds
 //!
 //! A limit with [`Quota::concurrent`](crate::Quota::concurrent) holds units until the server has dropped the last written
-//! bytes of the body, the client disconnects, or the handler panics. The layer renews the hold, so a hold has no longest
-//! duration. If the process dies, the hold expires after the [`ttl`](crate::Quota::ttl).
+//! bytes of the body, the client disconnects, or the handler panics. An outer layer that keeps the bytes, such as a cache,
+//! keeps the unit. The layer renews the hold, up to [`Limit::longest_hold`](crate::Limit::longest_hold) if you set it. If
+//! the process dies, the hold expires after the [`ttl`](crate::Quota::ttl).
 //!
 //! An asynchronous store releases the units in a task, after the last byte. If a client sends the next request at once,
 //! the request can arrive before the release.
