@@ -4,7 +4,7 @@
 //!     cargo run --release -p tower-quota-bench -- all --json-into docs/figures
 //!     cargo run --release -p tower-quota-bench -- pages
 //!
-//! A suite returns tables. `pages` writes the tables of `docs/figures` into the pages of `docs/measurements`. `turns` runs
+//! A suite returns tables, and fails below a ratio of `floors.txt`. `pages` writes the tables of `docs/figures` into the pages of `docs/measurements`. `turns` runs
 //! the contenders.
 
 #![allow(
@@ -17,6 +17,7 @@
 mod distributed;
 mod drawings;
 mod flood;
+mod floors;
 mod layer;
 mod limiters;
 mod load;

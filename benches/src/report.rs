@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tower_quota_core::{Clock, MonotonicClock};
 
-use crate::Outcome;
+use crate::{Outcome, floors};
 
 /// The figures of a suite.
 #[derive(Default, Serialize, Deserialize)]
@@ -183,6 +183,16 @@ impl Table {
         Some((*cells.get(column)?)?.best())
     }
 
+    /// Returns the ratio of a row to the peer, or of the first of two rows, as in `one / two`, to the second.
+    pub(crate) fn ratio_of(&self, row: &str) -> Option<f64> {
+        if let Some((one, two)) = row.split_once(" / ") {
+            let ours = self.columns.first()?;
+            return Some(self.figure(one, ours)? / self.figure(two, ours)?);
+        }
+        let (_, cells) = self.rows.iter().find(|(name, _)| name == row)?;
+        self.ratio(cells)
+    }
+
     /// Returns how many times better the first column is than the peer. Costs should be low, and rates high.
     fn ratio(&self, cells: &[Option<Cell>]) -> Option<f64> {
         let peer = self
@@ -259,7 +269,7 @@ impl Report {
         self.tables.iter().find(|table| table.head == head)
     }
 
-    /// Prints the tables. Writes them to `json` too, with the conditions.
+    /// Prints the tables. Writes them to `json` too, with the conditions. Fails below a floor.
     pub(crate) fn publish(mut self, quick: bool, load: f64, json: Option<&Path>) -> Outcome {
         for table in &self.tables {
             println!("\n{}", table.markdown());
@@ -268,7 +278,7 @@ impl Report {
             self.conditions = Some(Conditions::present(quick, load));
             fs::write(file, serde_json::to_string_pretty(&self)? + "\n")?;
         }
-        Ok(())
+        if quick { Ok(()) } else { floors::check(&self) }
     }
 }
 
