@@ -53,7 +53,7 @@ pub enum Check {
 }
 
 impl Check {
-    pub(super) const fn proof(self) -> u64 {
+    pub(super) const fn threshold(self) -> u64 {
         match self {
             Self::NoPeerAddress
             | Self::TooManyLimits

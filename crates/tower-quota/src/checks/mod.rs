@@ -109,21 +109,21 @@ impl Checks {
     }
 
     fn record(&self, check: Check, shown: u64, text: impl FnOnce() -> String) {
-        let proof = check.proof();
-        if shown < proof {
+        let threshold = check.threshold();
+        if shown < threshold {
             return;
         }
         let mut found = self.found();
         if found.off.contains(&check) {
             return;
         }
-        let is_proof = shown == proof;
-        let requests = if is_proof { proof } else { 1 };
+        let is_first = shown == threshold;
+        let requests = if is_first { threshold } else { 1 };
         match found.counts.iter_mut().find(|(known, _)| *known == check) {
             Some((_, count)) => *count += requests,
             None => found.counts.push((check, requests)),
         }
-        if !is_proof || found.warnings.len() >= MAX_WARNINGS {
+        if !is_first || found.warnings.len() >= MAX_WARNINGS {
             return;
         }
         let text = format!(

@@ -30,7 +30,7 @@ impl ChecksReport {
 
     /// Returns the mistakes, with the number of requests that showed them.
     ///
-    /// The layer examines 1,000 requests, or up to 10,000 while a proof is incomplete or a limit has met no request.
+    /// The layer examines 1,000 requests, or up to 10,000 while a mistake is suspected or a limit has met no request.
     pub fn counts(&self) -> impl Iterator<Item = (Check, u64)> {
         self.counts.iter().copied()
     }

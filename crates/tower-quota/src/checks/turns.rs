@@ -26,7 +26,7 @@ struct Conversions {
 }
 
 impl Turns {
-    /// Counts a conversion. Returns whether the conversion completes the proof of the key.
+    /// Counts a conversion. Returns whether the key now shows the mistake.
     pub(super) fn prove(&mut self, limit: Name, key: &Key<'_>, at: Timestamp) -> bool {
         let counted = (limit, key.scope(), key.as_bytes());
         let hash = self.0.hasher().hash_one(counted);
@@ -37,11 +37,11 @@ impl Turns {
             *known = new;
         }
         let may_prove = at.since(known.first) >= MIN_SPAN;
-        let is_early = known.count + 1 == Check::QuotasInTurn.proof() && !may_prove;
+        let is_early = known.count + 1 == Check::QuotasInTurn.threshold() && !may_prove;
         if known.hash != hash || is_early {
             return false;
         }
         known.count += 1;
-        known.count == Check::QuotasInTurn.proof()
+        known.count == Check::QuotasInTurn.threshold()
     }
 }

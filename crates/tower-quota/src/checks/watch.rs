@@ -10,7 +10,7 @@ use crate::head::RequestHead;
 use crate::head::{Note, Notes};
 use crate::key::{Mistake, forwarding_header};
 use crate::observe::{Event, Observer};
-use crate::policy::Ask;
+use crate::policy::RequestCharges;
 use crate::request::{RequestContext, Rules};
 use crate::response::Reason;
 
@@ -71,13 +71,13 @@ impl Watch {
     pub(crate) fn examine(
         &self,
         notes: &Notes,
-        ask: &Ask<'_, '_>,
+        asked: &RequestCharges<'_, '_>,
         head: &RequestHead<'_>,
         rules: &Arc<Rules>,
     ) -> Option<Box<Mark>> {
         self.count(rules);
         self.read(notes, head);
-        (!ask.is_empty()).then(|| Box::new(self.mark(ask, head)))
+        (!asked.is_empty()).then(|| Box::new(self.mark(asked, head)))
     }
 
     /// Reads the notes of keys and conditions.
@@ -102,7 +102,7 @@ impl Watch {
     fn count(&self, rules: &Arc<Rules>) {
         let mut seen = self.seen();
         seen.requests += 1;
-        if seen.requests == Check::TwoQuotas.proof() {
+        if seen.requests == Check::TwoQuotas.threshold() {
             drop(seen);
             return self.compare_quotas(rules);
         }
@@ -113,7 +113,7 @@ impl Watch {
             suspects
                 .values()
                 .flatten()
-                .any(|shown| *shown < check.proof())
+                .any(|shown| *shown < check.threshold())
         });
         let is_unmet = self.met.iter().any(|met| !met.load(Ordering::Relaxed));
         if seen.requests >= MAX_WATCHED_REQUESTS || !is_partly_proved && !is_unmet {
@@ -124,7 +124,7 @@ impl Watch {
     fn compare_quotas(&self, rules: &Arc<Rules>) {
         for limit in two_quotas::conflicts(rules) {
             let check = Check::TwoQuotas;
-            self.checks.record(check, check.proof(), || {
+            self.checks.record(check, check.threshold(), || {
                 format!(
                     "the limit {:?}: another layer counts it by the same key and in the same store, but with another \
                      quota, so both count wrongly. Give one of the limits another name",
@@ -173,14 +173,14 @@ impl Watch {
         });
     }
 
-    fn mark(&self, ask: &Ask<'_, '_>, head: &RequestHead<'_>) -> Mark {
-        for position in ask.positions() {
+    fn mark(&self, asked: &RequestCharges<'_, '_>, head: &RequestHead<'_>) -> Mark {
+        for position in asked.positions() {
             if let Some(met) = self.met.get(position) {
                 met.store(true, Ordering::Relaxed);
             }
         }
         let mut mark = Mark::default();
-        for (limit, scope) in ask.counted() {
+        for (limit, scope) in asked.counted() {
             if Mark::is_marked(head.extensions(), self.store, limit, scope) {
                 self.show(Check::CountedTwice, limit.as_str(), || {
                     format!(
@@ -222,7 +222,7 @@ impl Watch {
             }
             ignored.store(true, Ordering::Relaxed);
             let check = Check::QuotasInTurn;
-            self.checks.record(check, check.proof(), || {
+            self.checks.record(check, check.threshold(), || {
                 format!(
                     "the limit {:?}: its quota and another quota keep taking turns on a stored counter. If another \
                      service has a limit of this name in the same Redis, give each service its own prefix, as in \

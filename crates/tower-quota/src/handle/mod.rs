@@ -20,7 +20,7 @@ use crate::clients::{TopClient, TopWindow};
 use crate::head::RequestHead;
 use crate::layer::{RateLimitLayer, Shared};
 use crate::limit::Limit;
-use crate::policy::{Ask, Explained, Plan, Policy};
+use crate::policy::{Explained, Plan, Policy, RequestCharges};
 use crate::settle::within;
 
 /// Operates a running layer. Get a handle from [`RateLimitLayer::handle`].
@@ -505,9 +505,9 @@ fn find<'r, E>(
     let key = key_of(limit, client)?;
     let quota = match client {
         ClientKey::Request(head) => {
-            let mut ask = Ask::new(plan);
-            ask.read(&head);
-            *ask.quota(limit)
+            let mut asked = RequestCharges::new(plan);
+            asked.read(&head);
+            *asked.quota(limit)
         }
         _ => plan.quota_by_key(limit, &key),
     };

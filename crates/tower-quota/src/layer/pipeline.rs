@@ -11,7 +11,7 @@ use crate::head::RequestHead;
 use crate::limit::Flagged;
 use crate::observe::Decided;
 use crate::observe::Event;
-use crate::policy::{Ask, Charges, Explained, LookUps, Plan};
+use crate::policy::{Charges, Explained, LookUps, Plan, RequestCharges};
 use crate::random::random_up_to;
 use crate::request::{RequestContext, ResponseContext, Rules, Waiter};
 use crate::response::Reason;
@@ -22,7 +22,7 @@ impl<S: Store> Shared<S> {
     pub(super) fn begin<B>(self: &Arc<Self>, request: &mut Request<B>) -> Step<S> {
         let rules = &self.rules();
         if rules.plan.begins_with_limits {
-            self.ask(rules, request)
+            self.charge(rules, request)
         } else {
             self.look_up(rules, request)
         }
@@ -41,7 +41,7 @@ impl<S: Store> Shared<S> {
                 Step::Respond(self.refuse_undecided(rules, reason, request))
             }
             Some(_) => Self::skip(rules, head),
-            None if rules.plan.look_ups.is_empty() => self.ask(rules, request),
+            None if rules.plan.look_ups.is_empty() => self.charge(rules, request),
             None => {
                 let look_ups = LookUps::begin(&rules.plan.look_ups, &head);
                 Step::Wait(Stage::LookUp {
@@ -61,21 +61,21 @@ impl<S: Store> Shared<S> {
 
     /// Reads the limits of the request, and charges them.
     #[inline]
-    pub(super) fn ask<B>(
+    pub(super) fn charge<B>(
         self: &Arc<Self>,
         rules: &Arc<Rules>,
         request: &mut Request<B>,
     ) -> Step<S> {
         let notes = rules.watch.notes();
         let head = RequestHead::of(request).with_notes(notes.as_ref());
-        let mut ask = Ask::new(&rules.plan);
-        ask.read(&head);
+        let mut asked = RequestCharges::new(&rules.plan);
+        asked.read(&head);
         let mark = match &notes {
-            Some(notes) => rules.watch.examine(notes, &ask, &head, rules),
+            Some(notes) => rules.watch.examine(notes, &asked, &head, rules),
             None => None,
         };
-        if ask.is_empty() {
-            return match ask.refusal {
+        if asked.is_empty() {
+            return match asked.refusal {
                 Some(reason) => Step::Respond(self.refuse_undecided(rules, reason, request)),
                 None => Self::skip(rules, head),
             };
@@ -83,12 +83,12 @@ impl<S: Store> Shared<S> {
         // Look at the blocks before the store, so that a blocked client costs no call and takes no
         // unit.
         if let Some(blocks) = self.blocks.get()
-            && ask.any_key(&head, |limit, key| blocks.has(limit, key))
+            && asked.any_key(&head, |limit, key| blocks.has(limit, key))
         {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
         }
         let mut charges = Charges::new();
-        ask.fill(&mut charges, |waiter| self.queue.has_room(waiter));
+        asked.fill(&mut charges, |waiter| self.queue.has_room(waiter));
         let since = match rules.observers.see_admissions {
             true => rules.observers.sample(),
             false => None,
@@ -99,20 +99,20 @@ impl<S: Store> Shared<S> {
             return match self.store.begin(&charges) {
                 // A refusal from memory does not prove that the store is available.
                 RefusalCheck::Refused(refusal) => {
-                    let context = RequestContext::new(rules, &ask, Some(refusal), mark);
+                    let context = RequestContext::new(rules, &asked, Some(refusal), mark);
                     drop(charges);
-                    drop(ask);
+                    drop(asked);
                     self.decided(context, request)
                 }
                 RefusalCheck::Sent {
                     answer,
                     known_refusal,
                 } => {
-                    let mut context = RequestContext::new(rules, &ask, None, mark);
+                    let mut context = RequestContext::new(rules, &asked, None, mark);
                     context.since = since;
-                    context.fallback = ask.fallback(known_refusal);
-                    context.response.report.only_shadows = ask.has_only_shadows();
-                    let recorded = match ask.refusal {
+                    context.fallback = asked.fallback(known_refusal);
+                    context.response.report.only_shadows = asked.has_only_shadows();
+                    let recorded = match asked.refusal {
                         // Keep a record during the call, because the client may hang up before the answer.
                         None => rules.plan.record_in_flight(&charges),
                         Some(_) => Vec::new(),
@@ -130,7 +130,7 @@ impl<S: Store> Shared<S> {
                 }
             };
         }
-        if rules.ends_with_decision && decision.is_allowed() && ask.refusal.is_none() {
+        if rules.ends_with_decision && decision.is_allowed() && asked.refusal.is_none() {
             if rules.observers.see_admissions {
                 let decided = Decided::admitted(head, &decision);
                 let event = Event::Decided {
@@ -140,17 +140,17 @@ impl<S: Store> Shared<S> {
                 rules.observers.tell(&event, rules);
             }
             let response = match rules.writes_fields {
-                true => Some(ResponseContext::new(rules, &ask, Some(decision))),
+                true => Some(ResponseContext::new(rules, &asked, Some(decision))),
                 false => None,
             };
             return Step::Forward(Admission::new(response, None, mark));
         }
-        let mut context = RequestContext::new(rules, &ask, Some(decision), mark);
+        let mut context = RequestContext::new(rules, &asked, Some(decision), mark);
         context.recorded = rules.plan.record(&charges);
         context.since = since;
         // The charges borrow from the request, which moves on.
         drop(charges);
-        drop(ask);
+        drop(asked);
         self.decided(context, request)
     }
 

@@ -19,7 +19,7 @@ impl<S: Store> Shared<S> {
             Stage::LookUp { look_ups, rules } => {
                 request.extensions_mut().extend(look_ups.found().await);
                 // Use the rules of the beginning, so that one policy decides the whole request.
-                self.ask(&rules, request)
+                self.charge(&rules, request)
             }
             Stage::Decide {
                 call,

@@ -1,6 +1,6 @@
-use super::ask::Ask;
 use super::explained::Explained;
 use super::plan::Plan;
+use super::request_charges::RequestCharges;
 use crate::head::RequestHead;
 
 /// Explains a policy's actions without a store. Made by [`Policy::explainer`](crate::Policy::explainer).
@@ -38,11 +38,11 @@ impl Plan {
         if let Some(listed) = self.lists.find(head) {
             return listed;
         }
-        let mut ask = Ask::new(self);
-        ask.read(head);
-        match ask.refusal {
+        let mut asked = RequestCharges::new(self);
+        asked.read(head);
+        match asked.refusal {
             Some(reason) => Explained::Refused(reason),
-            None => Explained::Limited(ask.explained()),
+            None => Explained::Limited(asked.explained()),
         }
     }
 }

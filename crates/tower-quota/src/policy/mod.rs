@@ -1,6 +1,5 @@
 //! Defines policies, the plans into which they compile, and explanations.
 
-mod ask;
 mod choose;
 mod dry_run;
 mod explain;
@@ -9,6 +8,7 @@ mod lists;
 mod look_up;
 mod names;
 mod plan;
+mod request_charges;
 
 use core::fmt;
 use core::future::Future;
@@ -25,7 +25,6 @@ use crate::limit::Limit;
 use crate::valid::valid;
 use crate::when::Condition;
 
-pub(crate) use self::ask::{Ask, Charges, Fallback};
 use self::choose::Choice;
 pub use self::choose::Chosen;
 pub use self::explain::Explainer;
@@ -35,6 +34,7 @@ use self::look_up::LookUp;
 pub(crate) use self::look_up::LookUps;
 use self::names::Names;
 pub(crate) use self::plan::Plan;
+pub(crate) use self::request_charges::{Charges, Fallback, RequestCharges};
 pub use crate::head::SampleContext;
 
 /// The limits of a request, which the store charges together or not at all.

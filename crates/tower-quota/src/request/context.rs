@@ -6,7 +6,7 @@ use tower_quota_core::{Decision, Key, Name};
 use super::response_context::ResponseContext;
 use super::rules::Rules;
 use crate::checks::Mark;
-use crate::policy::{Ask, Fallback};
+use crate::policy::{Fallback, RequestCharges};
 use crate::response::Reason;
 use crate::settle::RecordedCharge;
 
@@ -27,7 +27,7 @@ pub(crate) struct RequestContext {
 impl RequestContext {
     pub(crate) fn new(
         rules: &Arc<Rules>,
-        ask: &Ask<'_, '_>,
+        asked: &RequestCharges<'_, '_>,
         decision: Option<Decision>,
         mark: Option<Box<Mark>>,
     ) -> Box<Self> {
@@ -41,15 +41,15 @@ impl RequestContext {
         let needs_keys = is_read || rules.plan.makes_wait;
         let mut keys = Vec::new();
         if needs_keys {
-            for (limit, key) in ask.parts() {
+            for (limit, key) in asked.parts() {
                 keys.push((limit, key.to_static()));
             }
         }
         Box::new(Self {
-            response: ResponseContext::new(rules, ask, decision),
+            response: ResponseContext::new(rules, asked, decision),
             keys,
             recorded: Vec::new(),
-            refusal: ask.refusal,
+            refusal: asked.refusal,
             fallback: Fallback::default(),
             mark,
             since: None,

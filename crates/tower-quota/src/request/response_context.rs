@@ -5,7 +5,7 @@ use tower_quota_core::Decision;
 
 use super::rules::Rules;
 use crate::degraded::Degraded;
-use crate::policy::Ask;
+use crate::policy::RequestCharges;
 use crate::response::Report;
 
 /// What the response of an admitted request needs.
@@ -17,7 +17,7 @@ pub(crate) struct ResponseContext {
 impl ResponseContext {
     pub(crate) fn new(
         rules: &Arc<Rules>,
-        ask: &Ask<'_, '_>,
+        asked: &RequestCharges<'_, '_>,
         decision: Option<Decision>,
     ) -> Box<Self> {
         // `Box::write` builds the context on the heap, because contexts are large.
@@ -27,8 +27,8 @@ impl ResponseContext {
                 rules: Arc::clone(rules),
                 report: Report {
                     decision,
-                    overrides: ask.overrides(),
-                    oversized: ask.oversized(),
+                    overrides: asked.overrides(),
+                    oversized: asked.oversized(),
                     ..Report::default()
                 },
             },

@@ -187,11 +187,11 @@ impl ChargeRecord {
         self.settle(self.charges.iter().map(|_| Settle::Refund));
     }
 
-    pub(super) fn settle(&self, verdicts: impl IntoIterator<Item = Settle>) {
+    pub(super) fn settle(&self, settled: impl IntoIterator<Item = Settle>) {
         let mut refunds: SmallVec<[Charge<'_>; 4]> = SmallVec::new();
         let mut extras: SmallVec<[Charge<'_>; 4]> = SmallVec::new();
-        for (recorded, verdict) in self.charges.iter().zip(verdicts) {
-            let cost = match verdict {
+        for (recorded, settle) in self.charges.iter().zip(settled) {
+            let cost = match settle {
                 Settle::Keep => recorded.taken,
                 Settle::Refund => 0,
                 Settle::Cost(units) => units,

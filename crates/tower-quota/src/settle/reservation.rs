@@ -35,13 +35,13 @@ pub struct Reservation(Option<Arc<Settlement>>);
 
 struct Settlement {
     record: ChargeRecord,
-    verdicts: Mutex<SmallVec<[Verdicts; 2]>>,
+    settled: Mutex<SmallVec<[Settled; 2]>>,
     outer: Reservation,
     method: Method,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Verdicts {
+struct Settled {
     handler: Option<Settle>,
     rule: Option<Settle>,
 }
@@ -125,12 +125,12 @@ impl Reservation {
         let Some(record) = record.settling() else {
             return Self::default();
         };
-        let verdicts = Mutex::new(record.charges.iter().map(|_| Verdicts::default()).collect());
+        let settled = Mutex::new(record.charges.iter().map(|_| Settled::default()).collect());
         let outer = request.extensions_mut().remove().unwrap_or_default();
         let method = request.method().clone();
         let reservation = Self(Some(Arc::new(Settlement {
             record,
-            verdicts,
+            settled,
             outer,
             method,
         })));
@@ -184,27 +184,27 @@ impl Reservation {
     }
 
     /// Applies undecided rules, without a lock, because a rule may use the reservation.
-    fn rule(&self, ask: impl Fn(&RecordedCharge) -> Option<Settle>) -> bool {
+    fn rule(&self, decide: impl Fn(&RecordedCharge) -> Option<Settle>) -> bool {
         let Some(settlement) = &self.0 else {
             return true;
         };
         let mut have_all = true;
         for (position, recorded) in settlement.record.charges.iter().enumerate() {
-            if settlement.verdicts()[position].rule.is_none() {
+            if settlement.settled()[position].rule.is_none() {
                 // Unlock before the rule runs, because the rule may use the reservation.
-                let verdict = ask(recorded);
-                settlement.verdicts()[position].rule = verdict;
-                have_all &= verdict.is_some();
+                let settle = decide(recorded);
+                settlement.settled()[position].rule = settle;
+                have_all &= settle.is_some();
             }
         }
         have_all
     }
 
-    fn set_all(&self, verdict: Settle) {
+    fn set_all(&self, settle: Settle) {
         if let Some(settlement) = &self.0 {
-            settlement.set(verdict, |_| true);
+            settlement.set(settle, |_| true);
             // A handler knows only the innermost reservation, so pass the cost on to outer layers.
-            settlement.outer.set_all(verdict);
+            settlement.outer.set_all(settle);
         }
     }
 }
@@ -217,47 +217,47 @@ impl Settlement {
             .map(RecordedCharge::name)
     }
 
-    fn set(&self, verdict: Settle, of: impl Fn(&RecordedCharge) -> bool) -> bool {
+    fn set(&self, settle: Settle, of: impl Fn(&RecordedCharge) -> bool) -> bool {
         let mut is_set = false;
-        for (recorded, verdicts) in self.record.charges.iter().zip(self.verdicts().iter_mut()) {
+        for (recorded, settled) in self.record.charges.iter().zip(self.settled().iter_mut()) {
             if !recorded.is_hold() && of(recorded) {
-                verdicts.handler = Some(verdict);
+                settled.handler = Some(settle);
                 is_set = true;
             }
         }
         is_set
     }
 
-    fn verdicts(&self) -> MutexGuard<'_, SmallVec<[Verdicts; 2]>> {
+    fn settled(&self) -> MutexGuard<'_, SmallVec<[Settled; 2]>> {
         // Each change is a single step, so the list is valid even if a thread panicked.
-        self.verdicts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Settlement {
     fn drop(&mut self) {
-        let verdicts = self
-            .verdicts
+        let settled = self
+            .settled
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        let verdicts =
-            self.record
-                .charges
-                .iter()
-                .zip(verdicts.iter())
-                .map(|(recorded, verdict)| {
-                    let abandoned = || {
-                        recorded
-                            .rule
-                            .as_ref()
-                            .map(|settle| settle.abandoned)
-                            .unwrap_or_default()
-                    };
-                    // The handler knows the work, so its cost wins over a rule's.
-                    verdict.handler.or(verdict.rule).unwrap_or_else(abandoned)
-                });
+        let settled = self
+            .record
+            .charges
+            .iter()
+            .zip(settled.iter())
+            .map(|(recorded, settled)| {
+                let abandoned = || {
+                    recorded
+                        .rule
+                        .as_ref()
+                        .map(|settle| settle.abandoned)
+                        .unwrap_or_default()
+                };
+                // The handler knows the work, so its cost wins over a rule's.
+                settled.handler.or(settled.rule).unwrap_or_else(abandoned)
+            });
         // Settle on drop, which panics, hang-ups and detached tasks have in common.
-        self.record.settle(verdicts);
+        self.record.settle(settled);
     }
 }
 

@@ -4,7 +4,7 @@ use http::response::Parts;
 
 use super::ResponseEnd;
 
-/// The verdict on the estimated cost of a request.
+/// The settle on the estimated cost of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Settle {

@@ -21,7 +21,7 @@ const INLINE_LIMITS: usize = 4;
 /// The limits that apply to a request, with keys, quotas and costs.
 ///
 /// A request runs your closures only once, even if the store fails afterwards.
-pub(crate) struct Ask<'p, 'r> {
+pub(crate) struct RequestCharges<'p, 'r> {
     plan: &'p Plan,
     keys: SmallVec<[ReadKey<'r>; INLINE_LIMITS]>,
     parts: SmallVec<[Part<'p>; INLINE_LIMITS]>,
@@ -86,7 +86,7 @@ impl Fallback {
     }
 }
 
-impl<'p, 'r> Ask<'p, 'r> {
+impl<'p, 'r> RequestCharges<'p, 'r> {
     /// Makes an empty value, to be [filled](Self::read) in place, because the value is large.
     #[inline]
     pub(crate) fn new(plan: &'p Plan) -> Self {
