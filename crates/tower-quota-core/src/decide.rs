@@ -35,7 +35,8 @@ struct Part<'a> {
 /// 4. Takes the charges of an admitted request, except shadows that do not fit, and forced charges in any case.
 ///
 /// A refused request and a report convert a state to their quota, because the new rate applies from then on. A state
-/// stays if it would be full, or if the algorithm or period has changed and the units fit sooner by the old quota.
+/// stays if it would be full. A state of another algorithm, or of windows with another period, also stays if the units
+/// fit sooner by the old quota.
 pub fn decide(
     operation: Operation,
     charges: &[Charge<'_>],
@@ -145,6 +146,7 @@ impl Part<'_> {
     fn apply(&mut self, operation: Operation, now: u64, entry: &mut Entry) {
         let (charge, units) = (&self.charge, self.units);
         let (counter, quota) = (charge.counter(), charge.quota());
+        let max_wait = charge.max_wait_micros();
         let changes = match operation {
             Operation::Peek => false,
             Operation::Reset => {
@@ -164,14 +166,14 @@ impl Part<'_> {
             }
             // A report takes no units, but its retry time is a promise by the new rate.
             _ if charge.mode().is_report() => {
-                entry.needs_conversion(counter, now, charge.mode().needed(units))
+                entry.needs_conversion(counter, now, charge.mode().needed(units), max_wait)
             }
             // A free charge must not create an entry.
             _ if units == 0 => false,
             // The request takes units, even if a limit refuses.
             _ if !self.is_left_out || charge.counts_refusals() => true,
             // Convert even on a refusal, because otherwise the old rate would refill the counter.
-            _ => entry.needs_conversion(counter, now, units),
+            _ => entry.needs_conversion(counter, now, units, max_wait),
         };
         if !changes {
             return;
@@ -209,7 +211,7 @@ impl Part<'_> {
         let refuses = self.outcome.is_refusal();
         if let Some((counter, penalty)) = self.charge.strikes()
             && counts
-            && (refuses || entry.needs_conversion(counter, now, 0))
+            && (refuses || entry.needs_conversion(counter, now, 0, 0))
         {
             let strikes = u64::from(refuses);
             entry.edit(counter, now, |state| {

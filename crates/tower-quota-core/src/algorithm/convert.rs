@@ -6,9 +6,11 @@
 //! turn.
 //!
 //! The used units of a converted log or sliding window come back one after the other, at the new rate. The used units
-//! of a converted fixed window come back at its end. A window or log counts whole units, so a refusal leaves the state
-//! of another algorithm or period alone if the units come back sooner there. Two versions in turn therefore admit at
-//! least the rate of the slower version, and at most what both versions admit.
+//! of a converted fixed window come back at its end. A refusal leaves the state of another algorithm or period alone if
+//! the units come back sooner there, so no conversion of a refused client moves the next admission back. Two versions
+//! in turn therefore lock no client out, and admit at most what both versions admit. A client far over both quotas gets
+//! at least the rate of the slower version. A client who polls at about this rate may get only half of it, because the
+//! request after a conversion may come just before a unit.
 //!
 //! Two versions of a bucket admit at most `larger + refill + n * (larger - smaller)` units together. `larger` and
 //! `smaller` are their capacities. `n` counts how often the larger version finds a new client because the bucket

@@ -190,10 +190,10 @@ impl Entry {
             _ => {}
         }
         let (counter, units) = (charge.counter(), charge.mode().needed(units));
-        let state = self.state_for(counter, now);
-        let mut outcome = state.judge(charge.quota(), now, units, charge.max_wait_micros());
+        let (state, max_wait) = (self.state_for(counter, now), charge.max_wait_micros());
+        let mut outcome = state.judge(charge.quota(), now, units, max_wait);
         if let (Outcome::Refuse(_), Some(retry)) =
-            (outcome, self.until_old_fits(counter, now, units))
+            (outcome, self.until_old_fits(counter, now, units, max_wait))
         {
             outcome = outcome.min(Outcome::refuse_for(retry));
         }
@@ -246,14 +246,20 @@ impl Entry {
     ///
     /// A counter stays if the new quota would be full, so that the old quota still finds the client. A counter that
     /// refuses also stays if the units fit sooner by the old quota.
-    pub(crate) fn needs_conversion(&self, counter: Counter<'_>, now: u64, units: u64) -> bool {
+    pub(crate) fn needs_conversion(
+        &self,
+        counter: Counter<'_>,
+        now: u64,
+        units: u64,
+        max_wait: u64,
+    ) -> bool {
         if !self.has_other_quota(counter, now) {
             return false;
         }
         let state = self.state_for(counter, now);
-        if let Some(old_retry) = self.until_old_fits(counter, now, units) {
-            let retry = state.until_fits(counter.quota, now, units);
-            if retry > 0 && old_retry <= retry {
+        if let Some(old_retry) = self.until_old_fits(counter, now, units, max_wait) {
+            let outcome = state.judge(counter.quota, now, units, max_wait);
+            if outcome.is_refusal() && Outcome::refuse_for(old_retry) <= outcome {
                 return false;
             }
         }
@@ -262,17 +268,27 @@ impl Entry {
 
     /// Returns the microseconds until units fit by the old quota of a counter, if the counter may stay until then.
     ///
-    /// A window or log cannot keep the part of a unit that a conversion finds. Versions in turn would lose this part
-    /// again and again, and lock the client out.
-    fn until_old_fits(&self, counter: Counter<'_>, now: u64, units: u64) -> Option<u64> {
+    /// A window or log cannot keep the part of a unit that a conversion finds, and the next unit of a bucket comes
+    /// later if its rate is lower. Each conversion of a refused client must bring the next admission forward, because
+    /// otherwise versions in turn would convert the state again and again, and lock the client out.
+    fn until_old_fits(
+        &self,
+        counter: Counter<'_>,
+        now: u64,
+        units: u64,
+        max_wait: u64,
+    ) -> Option<u64> {
         let slot = self.slot(counter, now)?;
         let (old, new) = (&slot.quota, counter.quota);
-        let is_exact = new.algorithm().is_bucket() || old.has_windows_of(new);
-        let has_holds = [old, new]
-            .map(Quota::algorithm)
-            .contains(&Algorithm::Concurrent);
-        let may_fit = units <= old.capacity().min(new.capacity());
-        (may_fit && !is_exact && !has_holds).then(|| slot.state.until_fits(old, now, units))
+        let algorithms = [old, new].map(Quota::algorithm);
+        // Buckets count parts of units, so a conversion from bucket to bucket loses less than a grain.
+        let is_exact = algorithms.into_iter().all(Algorithm::is_bucket) || old.has_windows_of(new);
+        let has_holds = algorithms.contains(&Algorithm::Concurrent);
+        if is_exact || has_holds || units > new.capacity() {
+            return None;
+        }
+        let old_units = new.needed_before(units, max_wait);
+        (old_units <= old.capacity()).then(|| slot.state.until_fits(old, now, old_units))
     }
 
     /// Returns whether the same quota or windows still count a charge. A turn in a queue must be the last.

@@ -369,6 +369,19 @@ impl Quota {
             && self.anchor == other.anchor
     }
 
+    /// Returns the remaining units with which a charge within the capacity waits at most `max_wait` microseconds.
+    pub(crate) fn needed_before(&self, units: u64, max_wait: u64) -> u64 {
+        let needed = |units: u64| {
+            let grains = (units * self.grain).saturating_sub(max_wait * self.refill);
+            grains.div_ceil(self.grain)
+        };
+        match self.algorithm {
+            // The charge needs a place in the queue, and waits for the turns of all earlier charges.
+            Algorithm::LeakyBucket => units.max(needed(self.capacity)),
+            _ => needed(units),
+        }
+    }
+
     const fn of(algorithm: Algorithm, units: u64, period: u64) -> Self {
         Self {
             algorithm,

@@ -53,6 +53,28 @@ fn pairs() -> Vec<[Quota; 2]> {
     pairs.map(|pair| pair.map(|quota| quotas[quota])).collect()
 }
 
+/// Returns pairs of a slower and a faster quota.
+fn pairs_of_rates() -> Vec<[Quota; 2]> {
+    let (minute, seconds) = (Quota::per_minute(60), Duration::from_secs);
+    let slow = [
+        Quota::per_hour(60),
+        Quota::per_hour(60).leaky_bucket(),
+        Quota::new(1, seconds(10)),
+        Quota::per_minute(20).burst(5),
+        Quota::per_minute(20).sliding_window(),
+        Quota::new(3, seconds(20)).fixed_window(),
+    ];
+    let fast = [
+        minute,
+        minute.fixed_window(),
+        minute.sliding_window(),
+        minute.sliding_log(),
+    ];
+    let pairs = slow.into_iter();
+    let pairs = pairs.flat_map(|slow| fast.map(|fast| [[slow, fast], [fast, slow]]));
+    pairs.flatten().collect()
+}
+
 /// Asserts that a client at a third of its limit is never refused, whatever the versions.
 #[test]
 fn slow_client_is_admitted_throughout_rollout() {
@@ -62,7 +84,7 @@ fn slow_client_is_admitted_throughout_rollout() {
     }
 }
 
-/// Asserts that a client over its limit gets at least the rate, and at most both quotas.
+/// Asserts that a client far over its limit gets at least the rate, and at most both quotas.
 #[test]
 fn spent_client_is_not_starved_by_rollout() {
     for pause in [250, 20].map(Duration::from_millis) {
@@ -78,6 +100,66 @@ fn spent_client_is_not_starved_by_rollout() {
                 found.longest <= Duration::from_secs(60),
                 "{found:?} by {versions:?}"
             );
+        }
+    }
+}
+
+/// Asserts that versions with different rates and capacities give a client at least the slower version.
+#[test]
+fn different_rates_lock_no_client_out() {
+    for pause in [250, 20].map(Duration::from_millis) {
+        for versions in pairs_of_rates() {
+            let [one, other] = versions.map(|version| admissions(&[version], pause));
+            let found = admissions(&versions, pause);
+            let least = one.count.min(other.count);
+            let longest = one.longest.max(other.longest);
+            assert!(found.count >= least, "{found:?} by {versions:?}");
+            assert!(found.longest <= longest, "{found:?} by {versions:?}");
+        }
+    }
+}
+
+/// Asserts that a client who polls at about the rate gets at least half of it, because a conversion delays a unit.
+#[test]
+fn polls_at_rate_get_half_of_rate() {
+    for pause in [900, 700].map(Duration::from_millis) {
+        for versions in [pairs(), pairs_of_rates()].concat() {
+            let alone = versions.map(|version| admissions(&[version], pause).count);
+            let found = admissions(&versions, pause);
+            assert!(
+                found.count * 2 >= alone[0].min(alone[1]),
+                "{found:?}, not {alone:?}, by {versions:?}"
+            );
+            assert!(
+                found.longest <= Duration::from_secs(60) + pause,
+                "{found:?} by {versions:?}"
+            );
+        }
+    }
+}
+
+/// Asserts that the retry time of each version holds, although the other version has counted the client.
+#[test]
+fn request_of_another_version_fits_at_retry() {
+    for versions in [pairs(), pairs_of_rates()].concat() {
+        for max_wait in [0, 5, 3_600].map(Duration::from_secs) {
+            let mut entry = Entry::default();
+            for (step, quota) in (0..600).zip(versions.iter().cycle()) {
+                let charges = [Charge::new("limit", quota, &KEY).max_wait(max_wait)];
+                let at = Timestamp::from_micros(START) + Duration::from_millis(250) * step;
+                let decision = entry.decide(Operation::Check, &charges, at);
+                let Some(retry) = decision.retry_after() else {
+                    continue;
+                };
+                let later = entry.decide(Operation::Peek, &charges, at + retry);
+                assert!(later.is_allowed(), "not after {retry:?} by {versions:?}");
+                if max_wait.is_zero() {
+                    // With a wait, a sliding window may fit sooner by a part of a unit.
+                    let sooner = at + retry.saturating_sub(Duration::from_micros(1));
+                    let sooner = entry.decide(Operation::Peek, &charges, sooner);
+                    assert!(!sooner.is_allowed(), "before {retry:?} by {versions:?}");
+                }
+            }
         }
     }
 }

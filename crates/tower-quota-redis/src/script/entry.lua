@@ -88,24 +88,50 @@ local function blocked_for(charge, now)
   return strikes and strikes:until_fits(state_for(strikes, now), now, 0) or 0
 end
 
+-- Returns the microseconds until a counter admits units, and the wait of a request that is admitted now.
+local function until_admitted(counter, state, now, units)
+  local wait = counter:until_fits(state, now, units)
+  if has(counter.flags, QUEUES) then
+    -- The queue must have a free place, and the wait must be short enough.
+    local turn = div_ceil(counter:used(state, now), counter.pace)
+    return max(wait, turn - counter.max_wait), turn
+  elseif counter.kind == TOKEN_BUCKET then
+    return max(wait - counter.max_wait, 0), wait
+  end
+  return wait, wait
+end
+
+-- Returns the remaining units with which a charge within the capacity waits at most `max_wait` microseconds.
+local function needed_before(counter, units)
+  local queues, waiting = has(counter.flags, QUEUES), counter.max_wait * counter.pace
+  -- A charge waits for the turns of all earlier charges in the queue, and needs a place there.
+  local grains = (queues and counter.capacity or units) * counter.grain
+  return max(queues and units or 0, div_ceil(max(grains - waiting, 0), counter.grain))
+end
+
 -- Returns the microseconds until units fit by the old quota of a counter, if the counter may stay until then. A window or
--- log cannot keep the part of a unit that a conversion finds. Versions in turn would lose this part again and again, and
--- lock the client out.
+-- log cannot keep the part of a unit that a conversion finds, and the next unit of a bucket comes later if its rate is
+-- lower. Each conversion of a refused client must bring the next admission forward, because otherwise versions in turn
+-- would convert the state again and again, and lock the client out.
 local function until_old_fits(counter, now, units)
   local slot = slot_for(counter, now)
   local old = slot and slot.quota
   if
     not slot
-    or counter.kind == TOKEN_BUCKET
+    or counter.kind == TOKEN_BUCKET and old.kind == TOKEN_BUCKET
     or counter.kind == CONCURRENT
     or old.kind == CONCURRENT
     or shares_state(old, counter)
-    or units > min(old.capacity, counter.capacity)
+    or units > counter.capacity
   then
     return math.huge
   end
+  local old_units = needed_before(counter, units)
+  if old_units > old.capacity then
+    return math.huge
+  end
   slot.state = old:advance(slot.state, now)
-  return old:until_fits(slot.state, now, units)
+  return old:until_fits(slot.state, now, old_units)
 end
 
 -- Returns the units that must fit for a charge.
@@ -124,16 +150,8 @@ local function judge(charge, now)
   elseif units > charge.capacity then
     return NEVER, 0
   end
-  local state = state_for(charge, now)
-  local wait = charge:until_fits(state, now, units)
-  local retry = wait
-  if has(flags, QUEUES) then
-    -- The queue must have a free place, and the wait must be short enough.
-    wait = div_ceil(charge:used(state, now), charge.pace)
-    retry = max(retry, wait - charge.max_wait)
-  elseif charge.kind == TOKEN_BUCKET then
-    retry = max(retry - charge.max_wait, 0)
-  else
+  local retry, wait = until_admitted(charge, state_for(charge, now), now, units)
+  if retry > 0 then
     retry = min(retry, until_old_fits(charge, now, units))
   end
   local blocked = blocked_for(charge, now)
@@ -170,7 +188,7 @@ local function needs_conversion(counter, now, units)
   end
   local state, old_retry, stays = state_for(counter, now), until_old_fits(counter, now, units), false
   if old_retry < math.huge then
-    local retry = counter:until_fits(state, now, units)
+    local retry = until_admitted(counter, state, now, units)
     stays = retry > 0 and old_retry <= retry
   end
   return not stays and counter:full_at(state) > now

@@ -97,6 +97,32 @@ async fn longest_debts_are_capped_alike() {
 }
 
 #[tokio::test]
+async fn versions_in_turn_agree() {
+    let slow = [
+        Quota::per_hour(6),
+        Quota::per_hour(6).leaky_bucket(),
+        Quota::new(1, Duration::from_secs(10)),
+    ];
+    let minute = Quota::per_minute(6);
+    let fast = [
+        minute.fixed_window(),
+        minute.sliding_window(),
+        minute.sliding_log(),
+    ];
+    for versions in slow
+        .into_iter()
+        .flat_map(|slow| fast.map(|fast| [slow, fast]))
+    {
+        let mut pair = Pair::new(versions[0]).await;
+        for step in 0..60 {
+            pair.quota = versions[step as usize % 2];
+            let now = NOW + step * 1_700_000;
+            pair.decide(now, Operation::Check, 1).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn longest_lists_grow_no_further() {
     for quota in [
         Quota::per_day(10_000).sliding_log(),
