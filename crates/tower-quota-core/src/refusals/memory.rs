@@ -128,7 +128,10 @@ impl Memory {
         for key in &mut keys {
             let shard = &mut *self.shard(key.digest);
             if let Some(record) = shard.records.get(&key.digest) {
-                if record.has_other_quota(&key.charges(charges), now) {
+                if record.is_expired(now) {
+                    // A later record would take over the refusals that the store has not counted.
+                    shard.records.remove(&key.digest);
+                } else if record.has_other_quota(&key.charges(charges), now) {
                     shard.forget(key.digest);
                 } else {
                     key.known = record.known(now);

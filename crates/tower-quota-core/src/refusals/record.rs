@@ -43,12 +43,17 @@ impl Record {
     /// Returns a copy, unless the record is too old or the local clock has run backwards.
     pub(super) fn known(&self, now: u64) -> Option<Known> {
         let age = now.checked_sub(self.sent)?;
-        (age < OUTAGE_AGE).then(|| Known {
+        (!self.is_expired(now)).then(|| Known {
             entry: self.ahead(),
             store_now: self.store_at(now),
             age,
             is_renewable: self.refuses && self.calls.is_empty(),
         })
+    }
+
+    /// Returns whether the record is too old, even for an outage. A record of a later instant is not.
+    pub(super) fn is_expired(&self, now: u64) -> bool {
+        now.saturating_sub(self.sent) >= OUTAGE_AGE
     }
 
     fn store_at(&self, local: u64) -> Timestamp {

@@ -186,6 +186,27 @@ fn client_that_waits_is_admitted_in_time() {
     }
 }
 
+/// Asserts that the refusals of an old record give no strikes when the client comes back.
+#[test]
+fn refusals_from_hours_ago_are_not_carried() {
+    let (key, day) = (client(1), Quota::per_day(6).sliding_log());
+    let penalty = Penalty::after(10);
+    let charge = Charge::new("day", &day, &key).penalty(&penalty);
+    let setting = Setting::new();
+    setting.check(&[charge.cost(6)]);
+    for _ in 0..21 {
+        assert!(!setting.check(&[charge]).is_allowed());
+        setting.clock.advance(Duration::from_millis(1));
+    }
+    setting.clock.advance(Duration::from_secs(2 * 3_600));
+    assert!(!setting.check(&[charge]).is_allowed());
+    setting.clock.advance(Duration::from_millis(100));
+    let before = setting.calls();
+    let refused = setting.check(&[charge]);
+    assert_eq!(setting.calls() - before, 1, "{refused:?}");
+    assert!(refused.retry_after() < Some(Duration::from_secs(22 * 3_600)));
+}
+
 /// Asserts that a call carries at most 32 charges for the refusals in between.
 #[test]
 fn call_carries_at_most_32_charges() {
