@@ -106,7 +106,7 @@ impl Row {
     pub(super) fn new(hash: u64, uses: u8, at: u64, content: Content) -> Self {
         Self {
             hash,
-            touched: (u64::from(uses) * ONE_USE) | at,
+            touched: (u64::from(uses) * ONE_USE) | at.min(INSTANT),
             content,
         }
     }
@@ -233,8 +233,9 @@ mod tests {
 
     #[test]
     fn instant_beyond_the_end_marks_no_refusal() {
-        let mut row = Row::new(1, 0, INSTANT, Content::of(Counts::new()));
         // The instant of a hold is a microsecond after the last change.
+        let mut row = Row::new(1, 0, INSTANT + 1, Content::of(Counts::new()));
+        assert_eq!((row.at(), row.is_limited()), (INSTANT, false));
         row.set_at(INSTANT + 1);
         assert_eq!((row.at(), row.is_limited()), (INSTANT, false));
     }
