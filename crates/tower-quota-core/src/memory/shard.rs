@@ -106,7 +106,8 @@ impl Shard {
             let is_limited = self.remember(row, 1, context.now, context.capacity);
             return context.capacity.count_eviction(is_limited);
         }
-        if self.rows.len() == self.rows.capacity() {
+        // The row of everyone is not in the table.
+        if hash != EVERYONE && self.rows.len() == self.rows.capacity() {
             self.renew(context);
         }
         context.capacity.entries.fetch_add(1, Relaxed);

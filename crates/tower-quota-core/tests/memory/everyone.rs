@@ -29,6 +29,16 @@ fn exhaust(store: &MemoryStore, everyone: &Quota) {
 }
 
 #[test]
+fn row_of_everyone_needs_no_table() {
+    let ((everyone, _), (client, _)) = (store(10), store(10));
+    check(&everyone, &[Charge::new(LIMIT, &HOUR, &Key::EVERYONE)]);
+    ask(&client, &HOUR, 1, 1);
+    let (everyone, client) = (everyone.stats(), client.stats());
+    assert_eq!((everyone.entries, client.entries), (1, 1));
+    assert!(everyone.bytes < client.bytes, "{everyone:?} {client:?}");
+}
+
+#[test]
 fn evicted_client_stays_refused_by_own_limit() {
     let (store, _) = store(1);
     assert!(ask_both(&store, 0, 3, &MANY).is_allowed());
