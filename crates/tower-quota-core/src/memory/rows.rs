@@ -125,11 +125,12 @@ impl Inner {
             now: found.now,
             is_admitted: found.judge(charges, judged)?,
         };
-        if !verdict.is_admitted {
+        let is_complete = if verdict.is_admitted {
+            found.charge(judged)
+        } else {
             found.mark_refused(charges, judged);
-            return Some(verdict);
-        }
-        let is_complete = found.charge(judged);
+            [true; KEYS]
+        };
         // Unlock from the last shard on. The last one may belong to `Key::EVERYONE`, for which most
         // threads wait.
         for key in (0..KEYS).rev() {
