@@ -54,7 +54,7 @@
 //! quotas take turns, and rounds against the client. Two buckets together admit at most
 //! `larger + refill + n * (larger - smaller)` units. `larger` and `smaller` are the capacities, and `n` counts how often
 //! a bucket is full under the smaller quota, so that its key expires and the larger quota starts full. Quotas of
-//! different algorithms or periods admit at most what both quotas admit.
+//! different algorithms or periods admit at most what both quotas admit, and the same `n * (larger - smaller)`.
 //!
 //! If most of your clients come only once, set `CONFIG SET hz 100`. Redis then deletes expired keys in shorter pauses,
 //! which lowers the 99th percentile of the latency.
