@@ -53,13 +53,16 @@ impl Shard {
             if let Some(row) = self.rows.get_bucket(self.hand)
                 && row.full_at() <= context.now
             {
-                let (places, hash) = (row.places(), row.hash);
+                let (places, hash) = (row.places(), row.hash());
                 context.capacity.forget(places);
                 self.take(hash);
                 return true;
             }
         }
-        let is_own = |row: &Row| context.together.iter().any(|place| place.hash == row.hash);
+        let is_own = |row: &Row| {
+            let mut own = context.together.iter();
+            own.any(|place| place.hash == row.hash())
+        };
         let mut least: Option<(Cost, u64)> = None;
         let mut candidates = 0;
         for step in 0..buckets {
@@ -70,7 +73,7 @@ impl Shard {
             };
             let cost = Cost::of(row);
             if least.is_none_or(|(least, _)| cost < least) {
-                least = Some((cost, row.hash));
+                least = Some((cost, row.hash()));
             }
             candidates += 1;
             if candidates == CANDIDATES {
@@ -88,7 +91,7 @@ impl Shard {
         capacity.forget(row.places());
         let rows = capacity.shard_rows;
         let evicted = self.evicted.get_or_insert_default();
-        evicted.sketch.remember(row.hash, row.uses(), rows);
+        evicted.sketch.remember(row.hash(), row.uses(), rows);
         let is_limited = row.is_limited() && self.remember(row, 0, now, capacity);
         capacity.count_eviction(is_limited);
         let evicted = self.evicted.get_or_insert_default();
@@ -112,7 +115,7 @@ impl Shard {
         now: u64,
         capacity: &Capacity,
     ) -> bool {
-        let hash = row.hash;
+        let hash = row.hash();
         let at = row.at();
         let mut is_limited = false;
         for slot in &row.into_entry().slots {

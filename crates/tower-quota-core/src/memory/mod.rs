@@ -308,7 +308,8 @@ impl Inner {
         }
         // No client chooses a scope, so the scope needs no secret hash.
         let scope = u64::from(key.scope().id()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.hasher.hash(key.as_bytes()) ^ scope
+        let hash = self.hasher.hash(key.as_bytes()) ^ scope;
+        hash.max(EVERYONE)
     }
 
     fn shard_of(&self, hash: u64) -> usize {

@@ -161,11 +161,8 @@ impl Shard {
             Some((_, claimed)) if is_empty => context.capacity.forget(claimed),
             None if is_empty => {}
             Some((touched, claimed)) => {
-                let mut row = Row {
-                    hash,
-                    touched,
-                    content,
-                };
+                let mut row = Row::new(hash, 0, at, content);
+                row.touched = touched;
                 row.set_at(at);
                 row.mark(mark);
                 self.put_back(row, claimed, context);

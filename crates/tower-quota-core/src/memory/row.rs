@@ -1,5 +1,6 @@
 //! The rows of a shard.
 
+use core::num::NonZeroU64;
 use core::slice;
 use std::sync::Arc;
 
@@ -26,7 +27,8 @@ const BYTES_OF_A_PLACE: usize = 1_024;
 
 #[repr(align(32))] // A row never spans two cache lines.
 pub(super) struct Row {
-    pub(super) hash: u64,
+    /// Not 0, so that an optional row takes no more space.
+    hash: NonZeroU64,
     /// The instant of the last change, the mark of a refusal, and the number of uses, packed so
     /// that a row takes 32 bytes.
     pub(super) touched: u64,
@@ -105,10 +107,14 @@ impl Content {
 impl Row {
     pub(super) fn new(hash: u64, uses: u8, at: u64, content: Content) -> Self {
         Self {
-            hash,
+            hash: NonZeroU64::new(hash).unwrap_or(NonZeroU64::MIN),
             touched: (u64::from(uses) * ONE_USE) | at.min(INSTANT),
             content,
         }
+    }
+
+    pub(super) fn hash(&self) -> u64 {
+        self.hash.get()
     }
 
     pub(super) fn at(&self) -> u64 {

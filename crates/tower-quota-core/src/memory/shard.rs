@@ -16,8 +16,8 @@ use crate::entry::Entry;
 /// Microseconds for which a growing table keeps full rows, for clients who return.
 const KEPT_FULL: u64 = 60_000_000;
 
-/// The hash of [`Key::EVERYONE`](crate::Key::EVERYONE), which has a shard of its own.
-pub(super) const EVERYONE: u64 = 0;
+/// The hash of [`Key::EVERYONE`](crate::Key::EVERYONE), which has a shard of its own. No hash is 0.
+pub(super) const EVERYONE: u64 = 1;
 
 #[derive(Default)]
 #[repr(C)] // The row of everyone shares a cache line with the lock, so that a request moves a single line.
@@ -45,7 +45,7 @@ pub(super) fn find<'s>(
 ) -> Option<&'s mut Row> {
     match hash {
         EVERYONE => everyone.as_mut(),
-        _ => rows.find_mut(hash, |row| row.hash == hash),
+        _ => rows.find_mut(hash, |row| row.hash() == hash),
     }
 }
 
@@ -55,10 +55,10 @@ impl Shard {
     }
 
     fn add(&mut self, row: Row) {
-        if row.hash == EVERYONE {
+        if row.hash() == EVERYONE {
             self.everyone = Some(row);
         } else {
-            self.rows.insert_unique(row.hash, row, |row| row.hash);
+            self.rows.insert_unique(row.hash(), row, Row::hash);
         }
     }
 
@@ -71,7 +71,7 @@ impl Shard {
         if hash == EVERYONE {
             return self.everyone.take();
         }
-        let found = self.rows.find_entry(hash, |row| row.hash == hash);
+        let found = self.rows.find_entry(hash, |row| row.hash() == hash);
         found.ok().map(|row| row.remove().0)
     }
 
@@ -80,7 +80,7 @@ impl Shard {
         if wanted <= claimed {
             let unused = claimed - wanted;
             context.capacity.taken.fetch_sub(unused, Relaxed);
-        } else if !self.claim(wanted - claimed, row.hash, context) {
+        } else if !self.claim(wanted - claimed, row.hash(), context) {
             // If no row is left to evict, take the places anyway. A single log may exceed the
             // capacity.
             context.capacity.taken.fetch_add(wanted - claimed, Relaxed);
@@ -140,7 +140,7 @@ impl Shard {
         let rows = mem::take(&mut self.rows);
         self.rows = HashTable::with_capacity(rows.len() + rows.len() / 16 + 1);
         for row in rows {
-            self.rows.insert_unique(row.hash, row, |row| row.hash);
+            self.rows.insert_unique(row.hash(), row, Row::hash);
         }
     }
 
@@ -182,5 +182,22 @@ impl Shard {
             Some(evicted) => rows + evicted.filter.bytes() + evicted.sketch.bytes(),
             None => rows,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ptr::from_ref;
+
+    use super::super::Aligned;
+
+    #[test]
+    fn row_of_everyone_is_next_to_lock() {
+        let aligned = Aligned::default();
+        let shard = aligned.0.lock();
+        let row = from_ref(&shard.everyone);
+        let offset = row.addr() - from_ref(&aligned).addr();
+        let end = offset + size_of_val(&shard.everyone);
+        assert!(end <= 64, "{offset} to {end}");
     }
 }
