@@ -114,8 +114,8 @@ async fn versions_in_turn_agree() {
         .flat_map(|slow| fast.map(|fast| [slow, fast]))
     {
         let mut pair = Pair::new(versions[0]).await;
-        for step in 0..60 {
-            pair.quota = versions[step as usize % 2];
+        for (step, quota) in (0..60).zip(versions.into_iter().cycle()) {
+            pair.quota = quota;
             let now = NOW + step * 1_700_000;
             pair.decide(now, Operation::Check, 1).await;
         }
