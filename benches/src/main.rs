@@ -158,9 +158,14 @@ fn main() -> ExitCode {
     // Before the suite adds a load of its own.
     let load = load();
     let outcome = match task {
-        Task::Suite(suite) => suite
-            .run(quick)
-            .and_then(|report| report.publish(quick, load, json.as_deref())),
+        Task::Suite(suite) => suite.run(quick).and_then(|mut report| {
+            report.publish(quick, load, json.as_deref())?;
+            if quick {
+                Ok(())
+            } else {
+                floors::check(&report)
+            }
+        }),
         Task::All { json_into } => all(quick, &json_into),
         Task::Pages { docs } => pages::write(&docs),
         Task::MemoryWorker {

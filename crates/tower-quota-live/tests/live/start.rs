@@ -189,7 +189,7 @@ async fn blocks_survive_restart_during_outage() {
 }
 
 #[tokio::test]
-async fn blocks_of_copy_survive_loss_that_another_instance_found_first() {
+async fn copied_blocks_survive_loss_found_by_another_instance() {
     let (mut server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
     let options = LiveOptions::new().local_copy(folder.path().join("rules.copy"));
     let instance = Instance::start(redis_rules(&server, "loss"), options.clone()).await;

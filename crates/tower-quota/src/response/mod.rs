@@ -9,6 +9,7 @@
 mod grpc;
 mod into_refusal;
 mod prepared;
+mod prepared_problem;
 mod problem;
 mod reason;
 mod refusal_body;

@@ -2,7 +2,7 @@
 
 use tower_quota_core::Quota;
 
-use super::problem::PreparedProblem;
+use super::prepared_problem::PreparedProblem;
 use super::text::{field_text, push_integer, push_separator, push_string, window_secs};
 use crate::limit::Limit;
 

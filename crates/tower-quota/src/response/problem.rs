@@ -1,7 +1,7 @@
+use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
-use http::{Response, StatusCode};
-use tower_quota_core::Name;
 
+use super::prepared_problem::{QUOTA_EXCEEDED, begin, end};
 use super::reason::Reason;
 use super::refusal_body::RefusalBody;
 use super::refused::Refused;
@@ -11,8 +11,6 @@ use super::text::{number_value, push_escaped};
 pub(super) const TYPICAL_FIELDS: usize = 12;
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-
-const TYPICAL_LENGTH: usize = 384;
 
 /// Answers with problem details (RFC 9457), the default of [`on_refused`](crate::RateLimitLayer::on_refused).
 ///
@@ -44,32 +42,6 @@ pub(super) fn add_missing(refused: &Refused<'_>, headers: &mut HeaderMap) {
     }
 }
 
-/// The body of a refusal by one limit, which the plan prepares up to the time to retry.
-#[derive(Debug)]
-pub(super) struct PreparedProblem {
-    before: String,
-    after: String,
-}
-
-impl PreparedProblem {
-    pub(super) fn new(limit: Name) -> Self {
-        let mut before = begin(QUOTA_EXCEEDED, StatusCode::TOO_MANY_REQUESTS);
-        push_escaped(
-            &mut before,
-            &format!("Over the limit \"{limit}\": retry in "),
-        );
-        let mut after = String::from(".");
-        end(&mut after, core::iter::once(limit));
-        Self { before, after }
-    }
-
-    fn json(&self, seconds: u64) -> String {
-        let unit = if seconds == 1 { " second" } else { " seconds" };
-        let mut digits = itoa::Buffer::new();
-        [&self.before, digits.format(seconds), unit, &self.after].concat()
-    }
-}
-
 fn json(refused: &Refused<'_>) -> String {
     if let (Some(prepared), Some(seconds)) = (refused.prepared, refused.retry_after_secs()) {
         return prepared.json(seconds);
@@ -83,39 +55,6 @@ fn json(refused: &Refused<'_>) -> String {
     }
     json
 }
-
-fn begin((kind, title): (&str, &str), status: StatusCode) -> String {
-    let mut json = String::with_capacity(TYPICAL_LENGTH);
-    for part in [
-        r#"{"type":""#,
-        kind,
-        r#"","title":""#,
-        title,
-        r#"","status":"#,
-        status.as_str(),
-        r#","detail":""#,
-    ] {
-        json.push_str(part);
-    }
-    json
-}
-
-fn end(json: &mut String, limits: impl Iterator<Item = Name>) {
-    json.push_str("\",\"violated-policies\":[");
-    let mut separator = "\"";
-    for name in limits {
-        json.push_str(separator);
-        push_escaped(json, name.as_str());
-        json.push('"');
-        separator = ",\"";
-    }
-    json.push_str("]}");
-}
-
-const QUOTA_EXCEEDED: (&str, &str) = (
-    "https://iana.org/assignments/http-problem-types#quota-exceeded",
-    "Request cannot be satisfied as assigned quota has been exceeded",
-);
 
 /// Returns the type and title by draft-ietf-httpapi-ratelimit-headers-11, section 5, or RFC 9457,
 /// section 4.2.1.

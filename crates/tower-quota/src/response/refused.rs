@@ -6,7 +6,7 @@ use http::header::HeaderValue;
 use http::{Request, StatusCode};
 use tower_quota_core::{Decision, LimitStatus, Name};
 
-use super::problem::PreparedProblem;
+use super::prepared_problem::PreparedProblem;
 use super::reason::Reason;
 use super::text::ceil_secs;
 use crate::head::RequestHead;

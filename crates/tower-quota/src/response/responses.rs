@@ -10,7 +10,8 @@ use tower_quota_core::{Decision, Name, Outcome};
 
 use super::grpc::{self, GrpcStatus};
 use super::prepared::is_unreported;
-use super::problem::{PreparedProblem, add_missing, problem_details};
+use super::prepared_problem::PreparedProblem;
+use super::problem::{add_missing, problem_details};
 use super::reason::Reason;
 use super::refusal_body::RefusalBody;
 use super::refused::{DEFAULT_DOMAIN, Refused};

@@ -61,7 +61,7 @@ async fn decision_makes_the_refusal_of_the_layer() {
 }
 
 #[tokio::test]
-async fn body_of_the_layer_is_the_one_of_the_decision() {
+async fn layer_prepares_the_body_of_the_decision() {
     let one = |quota| Limit::new("say \"when\"", quota);
     let second = policy_of(one(Quota::per_second(1)));
     let minute = policy_of(one(Quota::per_minute(1)));
