@@ -214,7 +214,7 @@ impl<'a> Charge<'a> {
     /// Returns the longest wait in microseconds.
     pub fn max_wait_micros(&self) -> u64 {
         let asked = match (self.max_wait, self.quota.algorithm()) {
-            _ if self.mode == ChargeMode::Forced => 0,
+            _ if matches!(self.mode, ChargeMode::Forced) => 0,
             (Some(longest), _) if !self.mode.is_report() => micros(longest),
             (_, Algorithm::LeakyBucket) => u64::MAX,
             _ => 0,
@@ -281,17 +281,11 @@ impl<'a> Charge<'a> {
     }
 
     pub(crate) fn is_plain_but_for_window(&self) -> bool {
-        let has_windows = match self.quota.algorithm() {
-            Algorithm::FixedWindow => {
-                self.quota.window_offset().is_some() && !self.quota.is_calendar()
-            }
-            algorithm => algorithm == Algorithm::SlidingWindow,
-        };
         let others = ChargeOptions::SPECIAL.with(ChargeOptions::REFUNDABLE);
-        has_windows
+        self.quota.has_aligned_windows()
             && self.cost > 0
             && self.penalty.is_none()
-            && self.mode == ChargeMode::Checked
+            && matches!(self.mode, ChargeMode::Checked)
             && self.options.are_plain_without(others)
     }
 

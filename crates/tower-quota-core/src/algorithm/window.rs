@@ -188,7 +188,7 @@ impl Counting for Window {
 }
 
 fn is_sliding(quota: &Quota) -> bool {
-    quota.algorithm() == Algorithm::SlidingWindow
+    matches!(quota.algorithm(), Algorithm::SlidingWindow)
 }
 
 fn steps(quota: &Quota) -> u64 {

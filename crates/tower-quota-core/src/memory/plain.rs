@@ -20,7 +20,7 @@ impl Charge<'_> {
             return cost <= quota.capacity()
                 && count + cost * quota.grain() <= quota.capacity() * quota.grain();
         }
-        self.outcome(count, now) == Outcome::Allow
+        matches!(self.outcome(count, now), Outcome::Allow)
     }
 
     pub(super) fn outcome(&self, count: u64, now: u64) -> Outcome {

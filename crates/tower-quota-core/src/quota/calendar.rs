@@ -20,12 +20,6 @@ impl Calendar {
 }
 
 impl Quota {
-    /// Returns whether the windows are days, weeks, months or years in a time zone.
-    #[doc(hidden)]
-    pub const fn is_calendar(&self) -> bool {
-        self.calendar.is_some()
-    }
-
     /// Returns the quota at an instant. A calendar quota becomes a fixed window.
     ///
     /// You need this method only in a store that does not call [`decide`](crate::decide()).

@@ -280,6 +280,12 @@ impl Quota {
         }
     }
 
+    /// Returns whether the windows are days, weeks, months or years in a time zone.
+    #[doc(hidden)]
+    pub const fn is_calendar(&self) -> bool {
+        self.calendar.is_some()
+    }
+
     /// Returns the offset of a fixed window in microseconds, unless it starts with its first request.
     pub const fn window_offset(&self) -> Option<u64> {
         self.anchor
@@ -359,6 +365,15 @@ impl Quota {
             && self.refill == other.refill;
         // Compare windows as they are. Only buckets, which have a refill, have unreduced forms.
         is_same && (self.refill > 0 || self == other)
+    }
+
+    /// Returns whether the start of a window follows from the present instant.
+    pub(crate) const fn has_aligned_windows(&self) -> bool {
+        match self.algorithm {
+            Algorithm::FixedWindow => self.anchor.is_some() && self.calendar.is_none(),
+            Algorithm::SlidingWindow => true,
+            _ => false,
+        }
     }
 
     pub(crate) fn has_windows_of(&self, other: &Self) -> bool {
