@@ -1,7 +1,8 @@
 //! The time of a store in this process. Only this folder reads the machine's clocks.
 
-mod anchored;
 mod monotonic;
+#[cfg(test)]
+mod tests;
 
 use core::fmt;
 

@@ -1,11 +1,13 @@
 //! Reads the machine's clocks.
 
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::Clock;
-use super::anchored::{Anchored, Source};
+use crate::sync::Lock;
 use crate::time::{Timestamp, micros};
 
 /// The machine's clock, in microseconds since the Unix epoch. All values share the clock.
@@ -92,5 +94,81 @@ impl Source for Machine {
     fn wall(&self) -> u64 {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         micros(since_epoch.unwrap_or(Duration::ZERO))
+    }
+}
+
+pub(super) const COMPARE_EVERY: u64 = 100_000;
+/// A clock ahead of the wall clock runs slower by a thousandth.
+pub(super) const SLOWER_BY: u64 = 1_000;
+
+pub(super) trait Source: fmt::Debug {
+    /// Returns the processor's counter, from any start. The counter is fast to read, but may jump.
+    fn counter(&self) -> u64;
+
+    /// Returns the monotonic clock, from any start. The clock stops during a suspension.
+    fn monotonic(&self) -> u64;
+
+    fn wall(&self) -> u64;
+}
+
+#[derive(Debug)]
+pub(super) struct Anchored<S> {
+    source: S,
+    offset: AtomicU64,
+    compared_at: AtomicU64,
+    last: Lock<Comparison>,
+}
+
+#[derive(Debug)]
+struct Comparison {
+    monotonic: u64,
+    time: u64,
+}
+
+impl<S: Source> Anchored<S> {
+    pub(super) fn new(source: S) -> Self {
+        let last = Comparison {
+            monotonic: source.monotonic(),
+            time: source.wall(),
+        };
+        let counter = source.counter();
+        Self {
+            offset: AtomicU64::new(last.time.wrapping_sub(counter)),
+            compared_at: AtomicU64::new(counter),
+            last: Lock::new(last),
+            source,
+        }
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.by_counter().unwrap_or_else(|| self.compare())
+    }
+
+    fn by_counter(&self) -> Option<u64> {
+        let counter = self.source.counter();
+        // A counter that has gone back wraps around to a long time.
+        let passed = counter.wrapping_sub(self.compared_at.load(Ordering::Acquire));
+        (passed < COMPARE_EVERY).then(|| counter.wrapping_add(self.offset.load(Ordering::Relaxed)))
+    }
+
+    #[cold]
+    fn compare(&self) -> u64 {
+        let mut last = self.last.lock();
+        // Another thread may have compared meanwhile.
+        if let Some(now) = self.by_counter() {
+            return now;
+        }
+        // Read the counter last, so that a preempted thread makes the clock late and never early.
+        let wall = self.source.wall();
+        let monotonic = self.source.monotonic();
+        let counter = self.source.counter();
+        let passed = monotonic.saturating_sub(last.monotonic);
+        let slowest = last.time + passed - passed / SLOWER_BY;
+        let time = slowest.max(wall);
+        *last = Comparison { monotonic, time };
+        self.offset
+            .store(time.wrapping_sub(counter), Ordering::Relaxed);
+        self.compared_at.store(counter, Ordering::Release);
+        time
     }
 }
