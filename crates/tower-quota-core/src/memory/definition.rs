@@ -4,24 +4,10 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
+use super::row::Definition;
 use crate::charge::Counter;
-use crate::quota::Quota;
 
 const FEW: usize = 8;
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Definition {
-    pub(super) limit: u32,
-    /// The reduced quota. Quotas that count alike are equal in this form.
-    pub(super) quota: Quota,
-}
-
-impl Definition {
-    #[inline]
-    pub(super) fn is_of(&self, counter: Counter<'_>) -> bool {
-        self.limit == counter.id && self.quota.counts_like(counter.quota)
-    }
-}
 
 /// The definitions of a shard. Unused definitions are dropped when they outnumber those in use.
 #[derive(Default)]

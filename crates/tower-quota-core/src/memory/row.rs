@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::definition::Definition;
 use crate::algorithm::{State, bucket};
+use crate::charge::Counter;
 use crate::entry::{Entry, Slot};
+use crate::quota::Quota;
 use crate::time::Timestamp;
 
 /// The number of bits of an instant. The higher bits of the word are the mark of a refusal and the
@@ -61,6 +62,21 @@ pub(super) enum Mark {
     Charged,
     Refused,
     Neither,
+}
+
+/// A limit and its quota, which the rows of a shard share.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Definition {
+    pub(super) limit: u32,
+    /// The reduced quota. Quotas that count alike are equal in this form.
+    pub(super) quota: Quota,
+}
+
+impl Definition {
+    #[inline]
+    pub(super) fn is_of(&self, counter: Counter<'_>) -> bool {
+        self.limit == counter.id && self.quota.counts_like(counter.quota)
+    }
 }
 
 impl Count {

@@ -1,13 +1,18 @@
 //! Decides plain checks in the rows, with the same results as the model. A request may have any
 //! limits, on one key or several.
 
+use core::ptr;
+
+use hashbrown::HashTable;
+
 use super::Inner;
 use super::evicted::Evicted;
 use super::place::Place;
-use super::row::{Content, Counts, Mark, Row};
-use super::shard::{Context, Shard, find};
+use super::row::{Mark, Row};
+use super::shard::{Context, EVERYONE, Shard};
 use crate::charge::Charge;
 use crate::entry::TRUSTED_LEAD;
+use crate::key::Key;
 use crate::status::LimitStatus;
 
 /// A charge of the request, judged on the count of its row.
@@ -40,6 +45,11 @@ struct Found<'s, const KEYS: usize> {
 }
 
 impl Judged {
+    /// Returns whether the row of this key has no count of the limit.
+    const fn is_absent_from(&self, hash: u64) -> bool {
+        self.hash == hash && self.position == ABSENT
+    }
+
     #[inline]
     pub(super) fn status(&self, charge: &Charge<'_>, verdict: Verdict) -> LimitStatus {
         let count = if verdict.is_admitted {
@@ -83,6 +93,19 @@ impl Inner {
         }
     }
 
+    pub(super) fn hashes<'a>(&'a self, charges: &'a [Charge<'a>]) -> impl Iterator<Item = u64> {
+        let mut last: Option<(&Key<'_>, u64)> = None;
+        charges.iter().map(move |charge| {
+            // Hash a key once, because the charges of a client usually share one key.
+            let hash = match last {
+                Some((key, hash)) if ptr::eq(key, charge.key()) => hash,
+                _ => self.hash(charge.key()),
+            };
+            last = Some((charge.key(), hash));
+            hash
+        })
+    }
+
     #[inline(always)]
     fn check_keys<const KEYS: usize>(
         &self,
@@ -95,7 +118,7 @@ impl Inner {
             shard: self.shard_of(hash),
             hash,
         });
-        places.sort_unstable();
+        places.sort_unstable_by_key(|place| place.shard);
         // The model decides a request with two keys in one shard.
         if places.windows(2).any(|pair| pair[0].shard == pair[1].shard) {
             return None;
@@ -141,8 +164,11 @@ impl Inner {
                     capacity: self.capacity_of(places[key].shard),
                     together: &places,
                 };
-                let judged = charges.iter().zip(&*judged);
-                complete(&mut shard, places[key].hash, judged, &context);
+                let hash = places[key].hash;
+                let absent = charges.iter().zip(&*judged);
+                let absent = absent.filter(|(_, judged)| judged.is_absent_from(hash));
+                let absent = absent.map(|(charge, judged)| (charge.counter(), judged.after));
+                shard.complete(hash, absent, &context);
             }
         }
         Some(verdict)
@@ -251,29 +277,15 @@ fn read(row: &Row, charge: &Charge<'_>, now: u64) -> Option<(usize, u64)> {
     (value == 0).then_some((ABSENT, 0))
 }
 
-/// Adds the counts that the row of a key does not have.
-#[cold]
-fn complete<'c>(
-    shard: &mut Shard,
+/// Finds a row in two fields of a shard, so that the other fields stay free.
+#[inline(always)]
+pub(super) fn find<'s>(
+    everyone: &'s mut Option<Row>,
+    rows: &'s mut HashTable<Row>,
     hash: u64,
-    judged: impl Iterator<Item = (&'c Charge<'c>, &'c Judged)>,
-    context: &Context<'_>,
-) {
-    let mut added = Counts::new();
-    for (charge, judged) in judged {
-        if judged.hash == hash && judged.position == ABSENT {
-            added.push(shard.count(charge.counter(), judged.after));
-        }
+) -> Option<&'s mut Row> {
+    match hash {
+        EVERYONE => everyone.as_mut(),
+        _ => rows.find_mut(hash, |row| row.hash() == hash),
     }
-    let Some(row) = find(&mut shard.everyone, &mut shard.rows, hash) else {
-        return shard.insert(hash, Content::of(added), Mark::Charged, context);
-    };
-    for count in row.counts() {
-        let limit = count.definition.limit;
-        let is_replaced = added.iter().any(|added| added.definition.limit == limit);
-        if count.value > 0 && !is_replaced {
-            added.push(count.clone());
-        }
-    }
-    row.content = Content::of(added);
 }

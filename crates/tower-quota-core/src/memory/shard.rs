@@ -10,6 +10,7 @@ use super::definition::Definitions;
 use super::evicted::Evicted;
 use super::place::Place;
 use super::row::{Content, Count, Counts, Mark, Row};
+use super::rows::find;
 use crate::charge::Counter;
 use crate::entry::Entry;
 
@@ -34,19 +35,6 @@ pub(super) struct Context<'a> {
     pub(super) capacity: &'a Capacity,
     /// The keys of the request. A request never evicts its own keys before they are full.
     pub(super) together: &'a [Place],
-}
-
-/// Finds a row in two fields of a shard, so that the other fields stay free.
-#[inline(always)]
-pub(super) fn find<'s>(
-    everyone: &'s mut Option<Row>,
-    rows: &'s mut HashTable<Row>,
-    hash: u64,
-) -> Option<&'s mut Row> {
-    match hash {
-        EVERYONE => everyone.as_mut(),
-        _ => rows.find_mut(hash, |row| row.hash() == hash),
-    }
 }
 
 impl Shard {
@@ -112,6 +100,30 @@ impl Shard {
         }
         context.capacity.entries.fetch_add(1, Relaxed);
         self.add(row);
+    }
+
+    /// Adds the counts that the row of a key does not have.
+    #[cold]
+    pub(super) fn complete<'c>(
+        &mut self,
+        hash: u64,
+        absent: impl Iterator<Item = (Counter<'c>, u64)>,
+        context: &Context<'_>,
+    ) {
+        let mut added: Counts = absent
+            .map(|(counter, value)| self.count(counter, value))
+            .collect();
+        let Some(row) = find(&mut self.everyone, &mut self.rows, hash) else {
+            return self.insert(hash, Content::of(added), Mark::Charged, context);
+        };
+        for count in row.counts() {
+            let limit = count.definition.limit;
+            let is_replaced = added.iter().any(|added| added.definition.limit == limit);
+            if count.value > 0 && !is_replaced {
+                added.push(count.clone());
+            }
+        }
+        row.content = Content::of(added);
     }
 
     fn claim(&mut self, places: usize, hash: u64, context: &Context<'_>) -> bool {
