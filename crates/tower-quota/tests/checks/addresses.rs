@@ -1,5 +1,11 @@
 //! Mistakes about peer addresses and forwarding headers.
 
+use std::net::IpAddr;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::HeaderValue;
+use tower::Service;
 use tower_quota::key::{self, Proxies, Source};
 use tower_quota::{Check, MemoryStore, Policy, RateLimitLayer, when};
 
@@ -119,4 +125,21 @@ async fn one_forwarded_address_disproves_missing_header() {
         client.get_paths(200, "").await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn forged_header_disproves_no_untrusted_proxy() {
+    let layer = in_memory(by_client());
+    let handle = layer.handle();
+    let mut app = app().layer(layer);
+    let client = IpAddr::from([203, 0, 113, 9]);
+    let proxies = [IpAddr::from([10, 0, 0, 1]); 20];
+    for peer in [client].into_iter().chain(proxies) {
+        let mut request = Request::new(Body::empty());
+        request.extensions_mut().insert(peer);
+        let forwarded = HeaderValue::from_static("192.0.2.1");
+        request.headers_mut().insert("x-forwarded-for", forwarded);
+        app.call(request).await.unwrap();
+    }
+    assert_eq!(handle.mistakes().count(Check::UntrustedProxy), 20);
 }

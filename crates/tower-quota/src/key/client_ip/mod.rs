@@ -1,17 +1,16 @@
-//! `peer` reads the connection, `source` and `list` read headers, `proxies` finds the client, `network` normalises
-//! addresses.
+//! `source` and `list` read headers, `proxies` finds the client, `network` normalises addresses.
 
 mod list;
 mod network;
 mod networks;
-mod peer;
 mod proxies;
 mod source;
 #[cfg(test)]
 mod tests;
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 
+use http::Extensions;
 use tower_quota_core::{ConfigError, Key, Name};
 
 pub(crate) use self::network::network;
@@ -20,12 +19,11 @@ pub use self::proxies::Proxies;
 pub use self::source::Source;
 pub(crate) use self::source::sent as forwarding_header;
 
-use self::network::{Prefix, canonical};
-use self::proxies::{Behind, untrusted};
+use self::network::{Prefix, canonical, is_private};
+use self::proxies::{Behind, untrusted_proxy};
 use super::extractor::KeyExtractor;
 use super::mistake::Mistake;
-use crate::head::Note;
-use crate::head::RequestHead;
+use crate::head::{Note, RequestHead};
 use crate::valid::valid;
 
 /// Counts by client address, the connection's peer unless you trust [proxies](ClientIp::behind).
@@ -36,7 +34,7 @@ use crate::valid::valid;
 /// Your server or an outer layer must attach the peer's address, otherwise the layer [warns
 /// you](crate::Check::NoPeerAddress). The extractor reads the first of:
 ///
-/// 1. an [`IpAddr`] or [`SocketAddr`](core::net::SocketAddr) extension from your own layer,
+/// 1. an [`IpAddr`] or [`SocketAddr`] extension from your own layer,
 /// 2. `ConnectInfo<SocketAddr>` (feature `axum`). Serve with `into_make_service_with_connect_info::<SocketAddr>()`, and
 ///    test with `MockConnectInfo<SocketAddr>`.
 /// 3. `TcpConnectInfo` from tonic's `Server` (feature `tonic`). If axum serves tonic's routes, use `ConnectInfo`.
@@ -145,16 +143,14 @@ impl ClientIp {
     /// Returns the client's full address for your logs, with mapped IPv6 as IPv4.
     #[must_use]
     pub fn address(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
-        let peer = peer::of(head.extensions());
+        let peer = peer(head.extensions());
         let client = match &self.behind {
             None => peer,
             Some(behind) => behind.client(peer, head.headers()),
         };
         head.note(|| {
-            Some(Note::Address {
-                scope: self.scope,
-                mistake: self.mistake(head),
-            })
+            let (scope, mistake) = (self.scope, self.mistake(head));
+            (self.behind.is_some() || mistake.is_some()).then_some(Note::Address { scope, mistake })
         });
         client
     }
@@ -177,10 +173,11 @@ impl ClientIp {
     }
 
     pub(super) fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
-        let peer = peer::of(head.extensions());
+        let peer = peer(head.extensions());
         match (&self.behind, peer) {
             (Some(behind), _) => behind.mistake(peer, head.headers()),
-            (None, Some(peer)) => untrusted(peer, head.headers()),
+            (None, Some(peer)) if is_private(peer) => untrusted_proxy(head.headers()),
+            (None, Some(_)) => None,
             (None, None) => Some(Mistake::NoPeerAddress),
         }
     }
@@ -206,4 +203,40 @@ impl KeyExtractor for ClientIp {
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         self.prefix.parse(self.scope, text)
     }
+}
+
+/// Returns the address of the connection.
+fn peer(extensions: &Extensions) -> Option<IpAddr> {
+    let own = extensions.get::<IpAddr>().copied();
+    own.or_else(|| extensions.get().map(SocketAddr::ip))
+        .or_else(|| from_axum(extensions))
+        .or_else(|| from_tonic(extensions))
+        .map(canonical)
+}
+
+#[cfg(feature = "axum")]
+fn from_axum(extensions: &Extensions) -> Option<IpAddr> {
+    use axum::extract::ConnectInfo;
+    use axum::extract::connect_info::MockConnectInfo;
+
+    let connected = extensions.get().map(|ConnectInfo(address)| address);
+    connected
+        .or_else(|| extensions.get().map(|MockConnectInfo(address)| address))
+        .map(SocketAddr::ip)
+}
+
+#[cfg(not(feature = "axum"))]
+const fn from_axum(_: &Extensions) -> Option<IpAddr> {
+    None
+}
+
+#[cfg(feature = "tonic")]
+fn from_tonic(extensions: &Extensions) -> Option<IpAddr> {
+    let connection = extensions.get::<tonic::transport::server::TcpConnectInfo>()?;
+    connection.remote_addr().map(|address| address.ip())
+}
+
+#[cfg(not(feature = "tonic"))]
+const fn from_tonic(_: &Extensions) -> Option<IpAddr> {
+    None
 }

@@ -130,7 +130,10 @@ impl Behind {
             return Some(Mistake::NoPeerAddress);
         }
         if !self.proxies.contain(peer, 0) {
-            return untrusted(peer?, headers);
+            return match peer {
+                Some(peer) if is_private(peer) => untrusted_proxy(headers),
+                _ => None,
+            };
         }
         if !headers.contains_key(self.source.name()) {
             return Some(Mistake::NoForwardedAddress {
@@ -141,10 +144,8 @@ impl Behind {
     }
 }
 
-pub(super) fn untrusted(peer: IpAddr, headers: &HeaderMap) -> Option<Mistake> {
-    if !is_private(peer) {
-        return None;
-    }
+/// Returns the mistake that a private peer shows if it sends a forwarding header.
+pub(super) fn untrusted_proxy(headers: &HeaderMap) -> Option<Mistake> {
     let header = sent(headers)?.to_owned();
     Some(Mistake::UntrustedProxy { header })
 }
