@@ -7,8 +7,8 @@
 //! addresses or keys.
 
 mod check;
-mod mark;
 mod report;
+mod seen;
 mod turns;
 mod two_quotas;
 mod watch;
@@ -18,9 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tower_quota_core::{Charge, Name};
 
 pub use self::check::Check;
-pub(crate) use self::mark::Mark;
 pub use self::report::ChecksReport;
-pub(crate) use self::watch::Watch;
+pub(crate) use self::watch::{Mark, Watch};
 use crate::key::Mistake;
 use crate::observe::{Event, Observer};
 use crate::request::Rules;

@@ -1,14 +1,13 @@
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tower_quota_core::Decision;
+use http::Request;
+use tower_quota_core::{Decision, Name};
 
-use super::turns::Turns;
-use super::{Check, Checks, Mark, two_quotas};
-use crate::head::RequestHead;
-use crate::head::{Note, Notes};
-use crate::key::{Mistake, forwarding_header};
+use super::seen::Seen;
+use super::{Check, Checks, two_quotas};
+use crate::head::{Note, Notes, RequestHead};
+use crate::key::Mistake;
 use crate::observe::{Event, Observer};
 use crate::policy::RequestCharges;
 use crate::request::{RequestContext, Rules};
@@ -19,8 +18,8 @@ const WATCHED_REQUESTS: u64 = 1_000;
 
 const MAX_WATCHED_REQUESTS: u64 = 10_000;
 
-/// The largest number of paths that a proxy uses for health checks.
-const HEALTH_CHECKS: usize = 3;
+/// The watched request at which the layer compares its quotas with other layers.
+const COMPARED_REQUEST: u64 = Check::TwoQuotas.threshold();
 
 /// Examines the first requests. Later requests only pay for one load and a branch.
 pub(crate) struct Watch {
@@ -34,14 +33,17 @@ pub(crate) struct Watch {
     met: Box<[AtomicBool]>,
 }
 
-#[derive(Default)]
-struct Seen {
-    requests: u64,
-    /// The number of suspect requests by subject, or `None` after a correct request.
-    suspects: HashMap<Check, HashMap<String, Option<u64>>>,
-    unsent_header: Option<String>,
-    paths: Vec<String>,
-    turns: Turns,
+/// Tells inner layers which limits counted the request, with store and scope.
+///
+/// A mark costs an allocation, so only a watching layer attaches marks.
+#[derive(Clone, Default)]
+pub(crate) struct Mark(Vec<(usize, Name, Name)>);
+
+impl Mark {
+    pub(crate) fn attach_to<B>(self, request: &mut Request<B>) {
+        let mark = request.extensions_mut().get_or_insert_default::<Self>();
+        mark.0.extend(self.0);
+    }
 }
 
 impl Watch {
@@ -77,7 +79,7 @@ impl Watch {
     ) -> Option<Box<Mark>> {
         self.count(rules);
         self.read(notes, head);
-        (!asked.is_empty()).then(|| Box::new(self.mark(asked, head)))
+        self.mark(asked, head)
     }
 
     /// Reads the notes of keys and conditions.
@@ -102,7 +104,7 @@ impl Watch {
     fn count(&self, rules: &Arc<Rules>) {
         let mut seen = self.seen();
         seen.requests += 1;
-        if seen.requests == Check::TwoQuotas.threshold() {
+        if seen.requests == COMPARED_REQUEST {
             drop(seen);
             return self.compare_quotas(rules);
         }
@@ -173,15 +175,17 @@ impl Watch {
         });
     }
 
-    fn mark(&self, asked: &RequestCharges<'_, '_>, head: &RequestHead<'_>) -> Mark {
+    fn mark(&self, asked: &RequestCharges<'_, '_>, head: &RequestHead<'_>) -> Option<Box<Mark>> {
         for position in asked.positions() {
             if let Some(met) = self.met.get(position) {
                 met.store(true, Ordering::Relaxed);
             }
         }
+        let outer = head.extensions().get::<Mark>();
         let mut mark = Mark::default();
         for (limit, scope) in asked.counted() {
-            if Mark::is_marked(head.extensions(), self.store, limit, scope) {
+            let counted = (self.store, limit, scope);
+            if outer.is_some_and(|outer| outer.0.contains(&counted)) {
                 self.show(Check::CountedTwice, limit.as_str(), || {
                     format!(
                         "the limit {:?}: two layers count it for the same request, by the same key and in the same store, so \
@@ -190,9 +194,9 @@ impl Watch {
                     )
                 });
             }
-            mark.add(self.store, limit, scope);
+            mark.0.push(counted);
         }
-        mark
+        (!mark.0.is_empty()).then(|| Box::new(mark))
     }
 
     /// Counts the stored states that a decision has converted, also after the watch has ended.
@@ -262,27 +266,5 @@ impl Observer for Watch {
         {
             self.converted(decision, context);
         }
-    }
-}
-
-impl Seen {
-    fn suspect(&mut self, check: Check, subject: &str) -> &mut Option<u64> {
-        let suspects = self.suspects.entry(check).or_default();
-        suspects.entry(subject.to_owned()).or_insert(Some(0))
-    }
-
-    /// Returns whether few paths were seen so far, as from health checks.
-    fn may_be_health_check(&mut self, header: &str, path: &str) -> bool {
-        self.unsent_header = Some(header.to_owned());
-        if self.paths.len() <= HEALTH_CHECKS && !self.paths.iter().any(|known| known == path) {
-            self.paths.push(path.to_owned());
-        }
-        self.paths.len() <= HEALTH_CHECKS
-    }
-
-    fn is_forwarded(&self, head: &RequestHead<'_>) -> bool {
-        let unsent = self.unsent_header.as_ref();
-        forwarding_header(head.headers()).is_some()
-            || unsent.is_some_and(|header| head.headers().contains_key(header))
     }
 }

@@ -1,18 +1,19 @@
 //! The head of a request, as keys, conditions and costs read it.
 
-mod notes;
+mod path;
 mod sample_context;
 
 use core::fmt;
 use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
 
 use http::header::{HOST, HeaderValue};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
+use tower_quota_core::Name;
 
-pub(crate) use self::notes::{Note, Notes};
 pub use self::sample_context::SampleContext;
-use crate::key::host_of;
+use crate::key::{Mistake, host_of};
 
 /// A borrowed request without its body, for extractors, costs and conditions.
 #[derive(Clone, Copy)]
@@ -78,76 +79,6 @@ impl<'a> RequestHead<'a> {
     #[must_use]
     pub const fn uri(&self) -> &'a Uri {
         self.uri
-    }
-
-    /// Returns the path of the request, not decoded.
-    ///
-    /// The path includes the prefix of axum's `nest`, and the changes of outer layers. If a layer inside a nest changes
-    /// the path, the prefix is missing. Compare paths with [`path_matches`](Self::path_matches), which knows all paths.
-    #[must_use]
-    pub fn path(&self) -> &'a str {
-        match self.present_path() {
-            Cow::Borrowed(path) => path,
-            Cow::Owned(_) => self.uri.path(),
-        }
-    }
-
-    /// Returns whether a path of this request matches.
-    ///
-    /// With the feature `axum`, you compare the `OriginalUri` and the present path, with and without the prefix of a
-    /// `nest`. A limit or block list applies if any path matches. An exemption must match the full paths before and
-    /// after a rewrite.
-    pub fn path_matches(&self, mut matches: impl FnMut(&str) -> bool) -> bool {
-        let (original, present) = (self.original_path(), self.present_path());
-        let is_rewritten = original != present;
-        if !self.holds_in_doubt {
-            return matches(original) && (!is_rewritten || matches(&present));
-        }
-        let without_prefix = self.uri.path();
-        matches(original)
-            || is_rewritten && matches(&present)
-            || original != without_prefix && matches(without_prefix)
-    }
-
-    /// Returns the path after all rewrites, with the prefix of axum's `nest`.
-    #[cfg(feature = "axum")]
-    fn present_path(&self) -> Cow<'a, str> {
-        let (original, present) = (self.original_path(), self.uri.path());
-        let Some(nest) = self.extensions.get::<axum::extract::NestedPath>() else {
-            return Cow::Borrowed(present);
-        };
-        let nest = nest.as_str().trim_end_matches('/').split('/');
-        // The nest is a pattern, whose parameters have values in the original path.
-        let sent = original.split('/').chain(core::iter::repeat(""));
-        let prefix = nest
-            .zip(sent)
-            .map(|(segment, sent)| match segment.contains('{') {
-                true => sent,
-                false => segment,
-            });
-        let is_prefix = |text: &str| prefix.clone().eq(text.split('/'));
-        // `/api` and `/api/` are both `/` inside the nest.
-        let is_original = original.strip_suffix(present).is_some_and(is_prefix)
-            || present == "/" && is_prefix(original);
-        if is_original {
-            return Cow::Borrowed(original);
-        }
-        let mut path = prefix.clone().collect::<Vec<_>>().join("/");
-        path.push_str(present);
-        Cow::Owned(path)
-    }
-
-    #[cfg(not(feature = "axum"))]
-    fn present_path(&self) -> Cow<'a, str> {
-        Cow::Borrowed(self.uri.path())
-    }
-
-    fn original_path(&self) -> &'a str {
-        #[cfg(feature = "axum")]
-        if let Some(axum::extract::OriginalUri(original)) = self.extensions.get() {
-            return original.path();
-        }
-        self.uri.path()
     }
 
     /// Returns the host in lower case, without port and trailing dot.
@@ -272,5 +203,39 @@ impl fmt::Debug for RequestHead<'_> {
     /// Shows only method and path, because queries and headers may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RequestHead({} {})", self.method, self.uri.path())
+    }
+}
+
+/// Collects what keys and conditions find out about a request while the layer examines its first requests.
+///
+/// A request that is not examined has no notes.
+#[derive(Default)]
+pub(crate) struct Notes(Mutex<Vec<Note>>);
+
+/// A finding of a key or a condition.
+pub(crate) enum Note {
+    /// The key of this scope has read an address, with or without a mistake in the configuration.
+    Address {
+        scope: Name,
+        mistake: Option<Mistake>,
+    },
+    /// The condition on this route has matched.
+    #[cfg(feature = "axum")]
+    RouteMatched { pattern: String },
+    /// The condition on this route can match no request, for this reason.
+    #[cfg(feature = "axum")]
+    RouteMissed { pattern: String, reason: String },
+}
+
+impl Notes {
+    pub(crate) fn add(&self, note: Note) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(note);
+    }
+
+    pub(crate) fn take(&self) -> Vec<Note> {
+        core::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
