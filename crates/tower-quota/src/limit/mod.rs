@@ -1,6 +1,5 @@
 //! Named quotas with keys, costs and conditions.
 
-mod by_id;
 mod charging;
 mod flagged;
 mod over;
@@ -9,7 +8,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{Key, Name, Penalty, Quota};
+use tower_quota_core::{Algorithm, Key, Name, Penalty, Quota};
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -17,7 +16,6 @@ use crate::key::{KeyExtractor, everyone};
 use crate::settle::{LongestHold, Rule, Settle, SettleRule};
 use crate::when::{Condition, not};
 
-pub(crate) use self::by_id::ById;
 pub use self::flagged::Flagged;
 pub use self::over::Over;
 
@@ -56,7 +54,8 @@ pub struct Limit {
     pub(crate) jitter: Duration,
     is_shadow: bool,
     pub(crate) over: Over,
-    is_hidden: bool,
+    /// Whether header fields leave out the limit, as always for limits of concurrent requests.
+    pub(crate) is_hidden: bool,
     is_at_most: bool,
     penalty: Option<Penalty>,
     pub(crate) unit: Option<Name>,
@@ -126,7 +125,7 @@ impl Limit {
             jitter: Duration::ZERO,
             is_shadow: false,
             over: Over::Refuse,
-            is_hidden: false,
+            is_hidden: quota.algorithm() == Algorithm::Concurrent,
             is_at_most: false,
             penalty: None,
             unit: None,
@@ -368,10 +367,6 @@ impl Limit {
     pub const fn hidden(mut self) -> Self {
         self.is_hidden = true;
         self
-    }
-
-    pub(crate) fn is_hidden(&self) -> bool {
-        self.is_hidden || self.is_hold()
     }
 
     pub(crate) fn always_applies(&self) -> bool {

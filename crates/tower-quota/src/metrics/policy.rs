@@ -12,10 +12,10 @@ use super::latency::Latency;
 use super::table;
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
-use crate::limit::ById;
 use crate::observe::Decided;
 use crate::observe::OutcomeLabel;
 use crate::observe::{Event, Observer, StoreFailureKind};
+use crate::policy::ById;
 use crate::request::Rules;
 
 const OTHER: &str = "other";

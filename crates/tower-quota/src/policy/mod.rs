@@ -8,6 +8,7 @@ mod lists;
 mod look_up;
 mod names;
 mod plan;
+mod planned;
 mod request_charges;
 
 use core::fmt;
@@ -33,6 +34,8 @@ use self::lists::Lists;
 use self::look_up::LookUp;
 pub(crate) use self::look_up::LookUps;
 use self::names::Names;
+#[cfg(feature = "metrics")]
+pub(crate) use self::plan::ById;
 pub(crate) use self::plan::Plan;
 pub(crate) use self::request_charges::{Charges, Fallback, RequestCharges};
 pub use crate::head::SampleContext;

@@ -1,7 +1,6 @@
 //! The compiled form of a policy.
 
 use core::fmt;
-use core::ops::Range;
 use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,13 +9,13 @@ use tower_quota_core::{
     Charge, ChargeMode, Decision, Key, Name, Operation, Outcome, OwnedCharge, Quota,
 };
 
-use super::choose::Choose;
 use super::lists::Lists;
 use super::look_up::LookUp;
+use super::planned::{PlannedChoice, PlannedKey, PlannedLimit, SimpleCharge};
 use super::{Overrides, Policy};
 use crate::degraded::OnStoreFailure;
-use crate::key::{KeyExtractor, is_everyone};
-use crate::limit::{ById, Limit, Over};
+use crate::key::is_everyone;
+use crate::limit::{Limit, Over};
 use crate::request::Waiter;
 use crate::response::PreparedTexts;
 use crate::settle::{RecordedCharge, release};
@@ -38,38 +37,9 @@ pub(crate) struct Plan {
     pub(crate) makes_wait: bool,
     /// Whether several limits share the places of waiting requests.
     shares_places: bool,
+    pub(super) has_shadows: bool,
     flags: bool,
     delays: bool,
-}
-
-pub(super) struct PlannedChoice {
-    pub(super) limits: Range<usize>,
-    pub(super) choose: Arc<Choose>,
-}
-
-/// A limit of the plan. A simple limit fits in two cache lines, because thousands of limits are rarely cached.
-#[repr(C, align(64))]
-pub(super) struct PlannedLimit {
-    pub(super) key: usize,
-    pub(super) simple: Option<SimpleCharge>,
-    pub(super) limit: Limit,
-    pub(super) on_store_failure: Option<OnStoreFailure>,
-    /// The share of this instance in an outage, unless a share is too small for a quota.
-    pub(super) share: Option<Quota>,
-}
-
-pub(super) struct SimpleCharge {
-    pub(super) name: Name,
-    pub(super) quota: Quota,
-    pub(super) cost: u64,
-}
-
-pub(super) struct PlannedKey {
-    pub(super) extractor: Arc<dyn KeyExtractor>,
-    /// The key that requests without a key share.
-    pub(super) shared: Key<'static>,
-    /// Whether all requests have the same key, so that no extractor is asked.
-    pub(super) is_everyone: bool,
 }
 
 impl Plan {
@@ -91,6 +61,7 @@ impl Plan {
             });
         }
         let settles = limits.iter().any(Limit::settles);
+        let has_shadows = limits.iter().any(Limit::is_shadow);
         let flags = limits.iter().any(Limit::flags);
         let delays = limits.iter().any(Limit::delays);
         let by_id = ById::new(limits.iter().map(|limit| limit.name));
@@ -142,6 +113,7 @@ impl Plan {
             settles,
             makes_wait: waiting_limits > 0,
             shares_places: waiting_limits > 1,
+            has_shadows,
             flags,
             delays,
         }
@@ -294,15 +266,23 @@ impl fmt::Debug for Plan {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use core::mem::offset_of;
+/// The positions of a policy's limits by the numbers of their names.
+///
+/// Sorted numbers instead of a hash map, because a few limits fit in one cache line.
+pub(crate) struct ById(Box<[(u32, u32)]>);
 
-    use super::PlannedLimit;
+impl ById {
+    pub(crate) fn new(names: impl Iterator<Item = Name>) -> Self {
+        let mut positions: Box<[(u32, u32)]> = names
+            .zip(0..)
+            .map(|(name, position)| (name.id(), position))
+            .collect();
+        positions.sort_unstable();
+        Self(positions)
+    }
 
-    #[test]
-    fn request_reads_two_lines_of_simple_limit() {
-        let end = offset_of!(PlannedLimit, limit);
-        assert!(end <= 128, "{end} bytes");
+    pub(crate) fn find(&self, id: u32) -> Option<usize> {
+        let found = self.0.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        usize::try_from(self.0.get(found)?.1).ok()
     }
 }

@@ -8,7 +8,8 @@ use tower_quota_core::{Charge, Decision, Key, Name, OwnedCharge, Quota};
 
 use super::choose::Chosen;
 use super::explained::ExplainedLimit;
-use super::plan::{Plan, PlannedLimit};
+use super::plan::Plan;
+use super::planned::PlannedLimit;
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{MAX_SENT_KEYS, is_conflict};
@@ -151,25 +152,12 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
         }
         let key = self.read_key(planned.key, head);
         let found = self.keys[key].found.as_ref();
-        let is_conflict = found.is_some_and(is_conflict);
-        if found.is_none() || is_conflict {
-            if is_left_out {
-                return;
-            }
-            let scope = limit.extractor.scope();
-            let refusal = match limit.without_key(head) {
-                Some(MissingKey::Skip) if !is_conflict => return,
-                // Count conflicting values, because a client could evade the limit by a second
-                // value.
-                Some(MissingKey::Skip | MissingKey::ShareOneCounter) => None,
-                Some(MissingKey::Refuse) => Some(Reason::MissingKey(scope)),
-                Some(MissingKey::Unauthenticated) => Some(Reason::Unauthenticated(scope)),
-                None => Some(Reason::NoPeerAddress),
-            };
-            if refusal.is_some() {
-                self.refusal = self.refusal.or(refusal);
-                return;
-            }
+        let has_key = found.is_some_and(|key| !key.as_bytes().is_empty());
+        if !has_key
+            && !self.plan.keys[planned.key].is_everyone
+            && !self.applies_without_key(limit, key, is_left_out, head)
+        {
+            return;
         }
         let mut other = match is_simple && quota.is_none() {
             true => None,
@@ -197,6 +185,37 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
             key,
             units,
         });
+    }
+
+    /// Returns whether a limit applies to a request whose key may be missing or in conflict.
+    ///
+    /// Otherwise the limit may refuse the request.
+    #[cold]
+    fn applies_without_key(
+        &mut self,
+        limit: &Limit,
+        key: usize,
+        is_left_out: bool,
+        head: &RequestHead<'r>,
+    ) -> bool {
+        let is_conflict = match &self.keys[key].found {
+            Some(everyone) if !is_conflict(everyone) => return true,
+            found => found.is_some(),
+        };
+        if is_left_out {
+            return false;
+        }
+        let scope = limit.extractor.scope();
+        let refusal = match limit.without_key(head) {
+            Some(MissingKey::Skip) if !is_conflict => return false,
+            // Count conflicting values, because a client could evade the limit by a second value.
+            Some(MissingKey::Skip | MissingKey::ShareOneCounter) => return true,
+            Some(MissingKey::Refuse) => Reason::MissingKey(scope),
+            Some(MissingKey::Unauthenticated) => Reason::Unauthenticated(scope),
+            None => Reason::NoPeerAddress,
+        };
+        self.refusal.get_or_insert(refusal);
+        false
     }
 
     #[inline(never)]
@@ -351,7 +370,7 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
 
     pub(crate) fn has_only_shadows(&self) -> bool {
         let mut parts = self.parts.iter();
-        parts.all(|part| part.planned.limit.is_shadow())
+        self.plan.has_shadows && parts.all(|part| part.planned.limit.is_shadow())
     }
 
     /// Returns the positions of the limits in the plan.

@@ -46,7 +46,7 @@ impl PreparedTexts {
 
 /// Returns whether no field names the limit.
 pub(super) fn is_unreported(limit: &Limit) -> bool {
-    limit.is_hidden() || limit.flags()
+    limit.is_hidden || limit.flags()
 }
 
 /// Appends `"burst";q=20;w=2`.

@@ -79,7 +79,7 @@ impl<'a> HeaderReport<'a> {
         let enforced = decision.into_iter().flat_map(Decision::enforced);
         enforced.filter_map(move |status| {
             let limit = plan.limit(status.name)?;
-            (!limit.is_hidden()).then_some(LimitReport {
+            (!limit.is_hidden).then_some(LimitReport {
                 status,
                 limit,
                 report,
