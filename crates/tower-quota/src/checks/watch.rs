@@ -267,4 +267,8 @@ impl Observer for Watch {
             self.converted(decision, context);
         }
     }
+
+    fn sees_answers(&self) -> bool {
+        true
+    }
 }

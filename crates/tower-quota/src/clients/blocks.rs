@@ -5,6 +5,8 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use tower_quota_core::{Key, Name};
 
+use crate::observe::now;
+
 const MAX_BLOCKS: usize = 100_000;
 
 type Ends = HashMap<Name, HashMap<Key<'static>, Instant>>;
@@ -18,7 +20,7 @@ pub(crate) struct Blocks {
 impl Blocks {
     /// Returns `false` above the maximum.
     pub(crate) fn insert(&self, limit: Name, key: &Key<'_>, length: Duration) -> bool {
-        let now = super::now();
+        let now = now();
         // `Instant` cannot hold the end, so block for a century.
         let until = now
             .checked_add(length)
@@ -57,7 +59,7 @@ impl Blocks {
         let ends = self.ends.load();
         let until = *ends.get(&limit)?.get(key)?;
         until
-            .checked_duration_since(super::now())
+            .checked_duration_since(now())
             .filter(|left| !left.is_zero())
     }
 

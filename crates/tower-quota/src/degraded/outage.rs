@@ -122,6 +122,10 @@ impl Observer for OutageLog {
             _ => {}
         }
     }
+
+    fn sees_answers(&self) -> bool {
+        true
+    }
 }
 
 impl Outage {

@@ -341,7 +341,7 @@ impl<S: Store> RateLimitHandle<S> {
             .observed
             .refused
             .0
-            .top(window, crate::clients::now())
+            .top(window, crate::observe::now())
     }
 
     /// Returns the clients that sent most requests to this process in a window, for every limit.
@@ -355,7 +355,7 @@ impl<S: Store> RateLimitHandle<S> {
             .observed
             .busy
             .0
-            .top(window, crate::clients::now())
+            .top(window, crate::observe::now())
     }
 
     /// Returns the [refusal cache](RateLimitLayer::with_refusal_cache) figures of this process.

@@ -211,7 +211,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// # let _ = layer;
     /// ```
     pub fn trace_store_calls(self, key_seed: [u8; 16]) -> Self {
-        self.with(|settings| settings.spans = SpanSettings::new(key_seed))
+        self.with(|settings| settings.spans = Some(SpanSettings(key_seed)))
     }
 
     /// Closes the connections of clients after this many refusals in a row. Defaults to 0, for never.

@@ -21,7 +21,6 @@ mod layer;
 mod outage;
 mod pipeline;
 mod refuse;
-mod resume;
 mod service;
 mod settings;
 mod shared;

@@ -6,11 +6,11 @@ use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, Ref
 use super::admission::Admission;
 use super::shared::Shared;
 use super::stage::{Stage, Step};
-use crate::clients::now;
 use crate::head::RequestHead;
 use crate::limit::Flagged;
 use crate::observe::Decided;
 use crate::observe::Event;
+use crate::observe::now;
 use crate::policy::{Charges, Explained, LookUps, Plan, RequestCharges};
 use crate::random::random_up_to;
 use crate::request::{RequestContext, ResponseContext, Rules, Waiter};
@@ -117,10 +117,8 @@ impl<S: Store> Shared<S> {
                         None => rules.plan.record_in_flight(&charges),
                         Some(_) => Vec::new(),
                     };
-                    let span = rules
-                        .settings
-                        .spans
-                        .begin(rules.plan.version, &context.keys);
+                    let spans = rules.settings.spans.as_ref();
+                    let span = spans.map(|spans| spans.begin(rules.plan.version, &context.keys));
                     Step::Wait(Stage::Decide {
                         call: InFlight::new(answer, recorded, self.settler()),
                         start: now(),

@@ -19,7 +19,8 @@ pub(crate) struct Settings {
     pub(crate) counts_busy: bool,
     /// With `n`, the layer traces every refusal and 1 in `n` admissions.
     pub(crate) traced_admissions: Option<u32>,
-    pub(crate) spans: SpanSettings,
+    /// Whether the layer records spans of store calls.
+    pub(crate) spans: Option<SpanSettings>,
     /// The refusals in a row before the layer closes the client's connection.
     pub(crate) close_after: Option<NonZeroU32>,
 }
@@ -36,7 +37,7 @@ impl Default for Settings {
             #[cfg(feature = "top")]
             counts_busy: false,
             traced_admissions: None,
-            spans: SpanSettings::default(),
+            spans: None,
             close_after: None,
         }
     }

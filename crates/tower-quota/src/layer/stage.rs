@@ -29,7 +29,7 @@ pub(super) enum Stage<S: Store> {
     Decide {
         call: InFlight<CachedStore<S>>,
         start: Instant,
-        span: CallSpan,
+        span: Option<CallSpan>,
         context: Box<RequestContext>,
     },
     Queue {

@@ -9,9 +9,9 @@ use tower_quota_core::{Charge, Operation, OwnedCharge, Store};
 use super::admission::Admission;
 use super::shared::{CachedStore, Shared};
 use super::stage::Step;
-use crate::clients::now;
 use crate::limit::{Flagged, Limit};
 use crate::observe::Event;
+use crate::observe::now;
 use crate::request::RequestContext;
 use crate::settle::{ChargeRecord, Counted, InFlight, RecordedCharge, StoreCallError};
 

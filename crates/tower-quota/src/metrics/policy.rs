@@ -232,6 +232,10 @@ impl Observer for PolicyMetrics {
     fn sees_admissions(&self) -> bool {
         true
     }
+
+    fn sees_answers(&self) -> bool {
+        true
+    }
 }
 
 const fn label_of(choice: OnStoreFailure) -> &'static str {

@@ -1,7 +1,7 @@
 use core::cell::Cell;
 use std::time::Instant;
 
-use crate::clients::now;
+use crate::observe::now;
 
 const SAMPLE: u32 = 64;
 

@@ -26,6 +26,11 @@ pub(crate) trait Observer: Send + Sync {
         false
     }
 
+    /// Returns whether the observer wants the answers of the store.
+    fn sees_answers(&self) -> bool {
+        false
+    }
+
     /// Returns whether the observer reads the keys of admitted requests.
     fn reads_keys(&self) -> bool {
         false
@@ -40,6 +45,7 @@ pub(crate) trait Observer: Send + Sync {
 /// The observers of a policy.
 pub(crate) struct Observers {
     all: Vec<Arc<dyn Observer>>,
+    of_answers: Vec<Arc<dyn Observer>>,
     pub(crate) see_admissions: bool,
     pub(crate) read_keys: bool,
     pub(crate) read_refused_keys: bool,
@@ -47,7 +53,9 @@ pub(crate) struct Observers {
 
 impl Observers {
     pub(crate) fn new(all: Vec<Arc<dyn Observer>>) -> Self {
+        let of_answers = all.iter().filter(|observer| observer.sees_answers());
         Self {
+            of_answers: of_answers.cloned().collect(),
             see_admissions: all.iter().any(|observer| observer.sees_admissions()),
             read_keys: all.iter().any(|observer| observer.reads_keys()),
             read_refused_keys: all.iter().any(|observer| observer.reads_refused_keys()),
@@ -68,8 +76,21 @@ impl Observers {
     }
 
     pub(crate) fn tell(&self, event: &Event<'_>, rules: &Rules) {
-        for observer in &self.all {
+        let observers = match event {
+            Event::Answered { .. } => &self.of_answers,
+            _ => &self.all,
+        };
+        for observer in observers {
             observer.observe(event, rules);
         }
     }
+}
+
+/// Returns the present instant, for durations that observers show. No counter depends on this time.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "operators see it, and no store's clock is at hand"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
 }

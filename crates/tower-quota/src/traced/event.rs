@@ -45,7 +45,7 @@ fn trace(decided: &Decided<'_>, one_of: u32, rules: &Rules) {
     let client = status
         .and_then(|status| decided.keys().find(|(limit, _)| *limit == status.name))
         .filter(|(_, key)| **key != Key::EVERYONE)
-        .and_then(|(_, key)| rules.settings.spans.hash(key));
+        .and_then(|(_, key)| Some(rules.settings.spans.as_ref()?.hash(key)));
     let limit = status.and_then(|status| rules.plan.limit(status.name));
     let limits: Vec<_> = decided.refusing_limits().map(Name::as_str).collect();
     info!(

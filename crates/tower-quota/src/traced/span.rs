@@ -12,22 +12,16 @@ use tracing::{Instrument, Span, info_span};
 use crate::observe::OutcomeLabel;
 use crate::settle::StoreCallError;
 
-/// The span of a store call, unless spans are off.
-pub(crate) struct CallSpan(Option<Span>);
+/// The span of a store call.
+pub(crate) struct CallSpan(Span);
 
-#[derive(Clone, Copy, Default)]
-pub(crate) struct SpanSettings(Option<[u8; 16]>);
+/// The seed of the keys' hashes in spans.
+#[derive(Clone, Copy)]
+pub(crate) struct SpanSettings(pub(crate) [u8; 16]);
 
 impl SpanSettings {
-    pub(crate) const fn new(key_seed: [u8; 16]) -> Self {
-        Self(Some(key_seed))
-    }
-
     pub(crate) fn begin(&self, version: Option<u64>, keys: &[(Name, Key<'static>)]) -> CallSpan {
-        if self.0.is_none() {
-            return CallSpan(None);
-        }
-        CallSpan(Some(info_span!(
+        CallSpan(info_span!(
             target: "tower_quota::store",
             "rate_limit.check",
             otel.kind = "client",
@@ -40,13 +34,13 @@ impl SpanSettings {
             rate_limit.store.duration_us = Empty,
             error.kind = Empty,
             error.message = Empty,
-        )))
+        ))
     }
 
     /// Returns the same hash as audit records and lists of clients.
-    pub(super) fn hash(&self, key: &Key<'_>) -> Option<String> {
-        let hash = key.digest(self.0.as_ref()?) >> 64;
-        Some(format!("{hash:016x}"))
+    pub(super) fn hash(&self, key: &Key<'_>) -> String {
+        let hash = key.digest(&self.0) >> 64;
+        format!("{hash:016x}")
     }
 
     fn hashes(&self, keys: &[(Name, Key<'static>)]) -> String {
@@ -57,17 +51,13 @@ impl SpanSettings {
                 hashes.push(hash);
             }
         }
-        let hashes: Vec<String> = hashes.into_iter().flatten().collect();
         hashes.join(",")
     }
 }
 
 impl CallSpan {
     pub(crate) async fn follow<T>(&self, call: impl Future<Output = T>) -> T {
-        match &self.0 {
-            Some(span) => call.instrument(span.clone()).await,
-            None => call.await,
-        }
+        call.instrument(self.0.clone()).await
     }
 
     pub(crate) fn end<E: Error + Send + Sync + 'static>(
@@ -75,9 +65,7 @@ impl CallSpan {
         duration: Duration,
         answer: &Result<Decision, StoreCallError<E>>,
     ) {
-        let Some(span) = &self.0 else {
-            return;
-        };
+        let Self(span) = self;
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         span.record("rate_limit.store.duration_us", micros);
         match answer {

@@ -53,7 +53,7 @@ impl TopClient {
     /// Returns the remaining time to [`until`](Self::until), or zero.
     #[must_use]
     pub fn retry_after(&self) -> Duration {
-        self.until.saturating_duration_since(crate::clients::now())
+        self.until.saturating_duration_since(crate::observe::now())
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     use crate::key::{KeyExtractor, all, client_ip, header, method};
 
     fn refused(key: &Key<'_>) -> TopClient {
-        let now = crate::clients::now();
+        let now = crate::observe::now();
         let key = key.to_static();
         let until = now + Duration::from_secs(600);
         TopClient {

@@ -1,5 +1,5 @@
 use super::TopClients;
-use crate::clients::now;
+use crate::observe::now;
 use crate::observe::{Event, Observer};
 use crate::request::Rules;
 

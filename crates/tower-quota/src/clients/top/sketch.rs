@@ -126,7 +126,7 @@ mod tests {
     }
 
     fn sum(slices: &[Vec<(u8, u64)>]) -> Vec<TopClient> {
-        let now = crate::clients::now();
+        let now = crate::observe::now();
         let sketches = slices.iter().map(|slice| {
             let mut sketch = Sketch::new(CAPACITY);
             for (client, requests) in slice {

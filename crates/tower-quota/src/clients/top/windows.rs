@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn counts(requests: impl IntoIterator<Item = u64> + Clone, at: u64) -> [u64; 3] {
-        let start = crate::clients::now();
+        let start = crate::observe::now();
         let instant = |seconds: u64| start + Duration::from_secs(seconds);
         TopWindow::ALL.map(|length| {
             let mut window = Window::new(length, start);
