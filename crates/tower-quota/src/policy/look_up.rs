@@ -1,9 +1,9 @@
-use core::future::{Future, poll_fn};
+use core::future::Future;
 use core::pin::Pin;
-use core::task::Poll;
 use core::time::Duration;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use http::Extensions;
 use tokio::time::timeout;
 
@@ -44,24 +44,11 @@ impl LookUps {
     }
 
     /// Waits for all look-ups at the same time.
-    pub(crate) async fn found(mut self) -> Extensions {
+    pub(crate) async fn found(self) -> Extensions {
         let mut found = Extensions::new();
-        poll_fn(|cx| {
-            self.0
-                .retain_mut(|look_up| match look_up.as_mut().poll(cx) {
-                    Poll::Ready(one) => {
-                        found.extend(one);
-                        false
-                    }
-                    Poll::Pending => true,
-                });
-            if self.0.is_empty() {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        })
-        .await;
+        for one in join_all(self.0).await {
+            found.extend(one);
+        }
         found
     }
 }
