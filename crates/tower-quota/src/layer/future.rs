@@ -2,12 +2,13 @@ use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tokio::time::timeout;
-use tower_quota_core::Store;
+use tower_quota_core::{Decision, Store};
 use tower_service::Service;
 
 use super::admission::Finish;
@@ -16,6 +17,7 @@ use super::pipeline::without_turn;
 use super::shared::Shared;
 use super::stage::{Stage, Step};
 use crate::observe::Event;
+use crate::request::RequestContext;
 use crate::response::RefusalBody;
 
 pin_project! {
@@ -49,6 +51,18 @@ pin_project! {
             response: Option<Response<RefusalBody>>,
         },
     }
+}
+
+/// Tells the observers that the store has answered.
+pub(super) fn tell_answer(decision: &Decision, context: &RequestContext, duration: Duration) {
+    let rules = &context.response.rules;
+    let event = Event::Answered {
+        decision,
+        context,
+        duration,
+    };
+    rules.observers.tell(&event, rules);
+    rules.settings.local.store_answered();
 }
 
 /// Waits until the request is refused, or until a clone of the service is ready for it.
@@ -147,13 +161,7 @@ impl<S: Store> Shared<S> {
                 }
                 match answer {
                     Ok(decision) => {
-                        let event = Event::Answered {
-                            decision: &decision,
-                            context: &context,
-                            duration,
-                        };
-                        rules.observers.tell(&event, &rules);
-                        rules.settings.local.store_answered();
+                        tell_answer(&decision, &context, duration);
                         context.since = None;
                         context.response.report.decision = Some(decision);
                         self.decided(context, request)

@@ -7,10 +7,10 @@ use http::Request;
 use tower_quota_core::{Charge, Operation, OwnedCharge, Store};
 
 use super::admission::Admission;
+use super::future::tell_answer;
 use super::shared::{CachedStore, Shared};
 use super::stage::Step;
 use crate::limit::{Flagged, Limit};
-use crate::observe::Event;
 use crate::observe::now;
 use crate::request::RequestContext;
 use crate::settle::{ChargeRecord, Counted, InFlight, RecordedCharge, StoreCallError};
@@ -46,13 +46,7 @@ impl<S: Store> Shared<S> {
             }
         };
         if by == Counted::Shared && self.store.is_shared() {
-            let event = Event::Answered {
-                decision: &decision,
-                context: &context,
-                duration,
-            };
-            rules.observers.tell(&event, &rules);
-            rules.settings.local.store_answered();
+            tell_answer(&decision, &context, duration);
         }
         if !decision.is_allowed() {
             context.response.report.decision = Some(decision);

@@ -10,7 +10,6 @@ use tower_quota_core::{Decision, LimitStatus, Name};
 use super::counts::{Count, RouteCounts};
 use super::latency::Latency;
 use super::table;
-use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::observe::Decided;
 use crate::observe::OutcomeLabel;
@@ -28,6 +27,7 @@ const MAX_CELLS: usize = 8_192;
 
 const MAX_HISTOGRAMS: usize = 64;
 
+/// The labels of [`OnStoreFailure`], in the order of the variants.
 const CHOICES: [&str; 3] = ["allow", "refuse", "local"];
 
 /// The metrics of a policy. The next policy continues the series.
@@ -223,7 +223,7 @@ impl Observer for PolicyMetrics {
                     self.answered(duration);
                 }
                 if let Some(choice) = failure.choice {
-                    counter!(table::DEGRADED, "choice" => label_of(choice)).increment(1);
+                    counter!(table::DEGRADED, "choice" => CHOICES[choice as usize]).increment(1);
                 }
             }
         }
@@ -235,14 +235,6 @@ impl Observer for PolicyMetrics {
 
     fn sees_answers(&self) -> bool {
         true
-    }
-}
-
-const fn label_of(choice: OnStoreFailure) -> &'static str {
-    match choice {
-        OnStoreFailure::Allow => CHOICES[0],
-        OnStoreFailure::Refuse => CHOICES[1],
-        OnStoreFailure::Local => CHOICES[2],
     }
 }
 

@@ -111,10 +111,7 @@ impl ClientIp {
     /// # Errors
     /// Returns an error if `bits` is out of range.
     pub fn try_prefix_v6(mut self, bits: u8) -> Result<Self, ConfigError> {
-        if !matches!(bits, 1..=128) {
-            return Err(ConfigError::AddressPrefix { bits, most: 128 });
-        }
-        self.prefix.v6 = bits;
+        self.prefix.v6 = prefix_bits(bits, 128)?;
         Ok(self.renamed())
     }
 
@@ -133,10 +130,7 @@ impl ClientIp {
     /// # Errors
     /// Returns an error if `bits` is out of range.
     pub fn try_prefix_v4(mut self, bits: u8) -> Result<Self, ConfigError> {
-        if !matches!(bits, 1..=32) {
-            return Err(ConfigError::AddressPrefix { bits, most: 32 });
-        }
-        self.prefix.v4 = bits;
+        self.prefix.v4 = prefix_bits(bits, 32)?;
         Ok(self.renamed())
     }
 
@@ -203,6 +197,13 @@ impl KeyExtractor for ClientIp {
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         self.prefix.parse(self.scope, text)
     }
+}
+
+fn prefix_bits(bits: u8, most: u8) -> Result<u8, ConfigError> {
+    if bits == 0 || bits > most {
+        return Err(ConfigError::AddressPrefix { bits, most });
+    }
+    Ok(bits)
 }
 
 /// Returns the address of the connection.
