@@ -80,4 +80,6 @@ pub use self::quota::{Algorithm, Quota};
 pub use self::refusals::{RefusalCache, RefusalCheck, RefusalFuture, RefusalStats};
 pub use self::status::{Left, LimitStatus};
 pub use self::store::{BoxStore, BoxStoreError, Overloaded, Store, Undecidable};
+#[doc(hidden)]
+pub use self::sync::Lock;
 pub use self::time::Timestamp;

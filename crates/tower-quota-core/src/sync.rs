@@ -12,10 +12,11 @@ const PAUSES: u32 = 16;
 
 /// A mutex that stays usable after a thread panicked while holding it.
 #[derive(Debug, Default)]
-pub(crate) struct Lock<T>(Mutex<T>);
+#[doc(hidden)]
+pub struct Lock<T>(Mutex<T>);
 
 impl<T> Lock<T> {
-    pub(crate) const fn new(value: T) -> Self {
+    pub const fn new(value: T) -> Self {
         Self(Mutex::new(value))
     }
 
@@ -23,7 +24,7 @@ impl<T> Lock<T> {
     ///
     /// `Mutex::lock` spins too, but looks at the lock after each pause. On one key, two threads then make a third fewer
     /// decisions.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+    pub fn lock(&self) -> MutexGuard<'_, T> {
         #[cfg(test)]
         collisions::count(&self.0);
         for _ in 0..ATTEMPTS {

@@ -13,9 +13,7 @@ mod turns;
 mod two_quotas;
 mod watch;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use tower_quota_core::{Charge, Name};
+use tower_quota_core::{Charge, Lock, Name};
 
 pub use self::check::Check;
 pub use self::report::ChecksReport;
@@ -29,27 +27,27 @@ const MAX_WARNINGS: usize = 64;
 
 #[derive(Default)]
 pub(crate) struct Checks {
-    found: Mutex<ChecksReport>,
+    found: Lock<ChecksReport>,
 }
 
 impl Checks {
     pub(crate) fn turn_off(&self, check: Check) {
-        self.found().off.push(check);
+        self.found.lock().off.push(check);
     }
 
     /// Returns new checks, of which the same ones are off.
     pub(crate) fn fork(&self) -> Self {
         let report = ChecksReport {
-            off: self.found().off.clone(),
+            off: self.found.lock().off.clone(),
             ..ChecksReport::default()
         };
         Self {
-            found: Mutex::new(report),
+            found: Lock::new(report),
         }
     }
 
     pub(crate) fn report(&self) -> ChecksReport {
-        self.found().clone()
+        self.found.lock().clone()
     }
 
     /// Records the mistake behind a refusal without a decision, if any.
@@ -112,7 +110,7 @@ impl Checks {
         if shown < threshold {
             return;
         }
-        let mut found = self.found();
+        let mut found = self.found.lock();
         if found.off.contains(&check) {
             return;
         }
@@ -137,11 +135,6 @@ impl Checks {
         // A subscriber may be slow, so release the lock first.
         drop(found);
         tracing::warn!(target: "tower_quota", "{text}");
-    }
-
-    fn found(&self) -> MutexGuard<'_, ChecksReport> {
-        // Each change is a single step, so the report is valid even if a thread panicked.
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -13,7 +13,7 @@ const HEALTH_CHECKS: usize = 3;
 pub(super) struct Seen {
     pub(super) requests: u64,
     /// The number of suspect requests by subject, or `None` after a correct request.
-    pub(super) suspects: HashMap<Check, HashMap<String, Option<u64>>>,
+    pub(super) suspects: HashMap<(Check, String), Option<u64>>,
     unsent_header: Option<String>,
     paths: Vec<String>,
     pub(super) turns: Turns,
@@ -21,8 +21,8 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn suspect(&mut self, check: Check, subject: &str) -> &mut Option<u64> {
-        let suspects = self.suspects.entry(check).or_default();
-        suspects.entry(subject.to_owned()).or_insert(Some(0))
+        let suspect = (check, subject.to_owned());
+        self.suspects.entry(suspect).or_insert(Some(0))
     }
 
     /// Returns whether few paths were seen so far, as from health checks.

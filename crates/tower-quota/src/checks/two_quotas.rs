@@ -1,18 +1,17 @@
 //! Finds limits of two layers that count the same key with different quotas.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
-use tower_quota_core::Name;
+use tower_quota_core::{Lock, Name};
 
 use crate::request::Rules;
 
 /// The rules of all watched layers of this process.
-static WATCHED: Mutex<Vec<Weak<Rules>>> = Mutex::new(Vec::new());
+static WATCHED: Lock<Vec<Weak<Rules>>> = Lock::new(Vec::new());
 
 /// Registers the rules of a layer. Returns the limits with another quota in an earlier layer.
 pub(super) fn conflicts(rules: &Arc<Rules>) -> Vec<Name> {
-    // Only this function changes the list, in single steps.
-    let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut watched = WATCHED.lock();
     let (mut conflicts, mut upgraded) = (Vec::new(), Vec::new());
     watched.retain(|earlier| {
         let Some(earlier) = earlier.upgrade() else {

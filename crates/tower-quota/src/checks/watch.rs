@@ -1,15 +1,15 @@
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use http::Request;
-use tower_quota_core::{Decision, Name};
+use tower_quota_core::{Decision, Lock, Name};
 
 use super::seen::Seen;
 use super::{Check, Checks, two_quotas};
 use crate::head::{Note, Notes, RequestHead};
 use crate::key::Mistake;
 use crate::observe::{Event, Observer};
-use crate::policy::RequestCharges;
+use crate::policy::{Plan, RequestCharges};
 use crate::request::{RequestContext, Rules};
 use crate::response::Reason;
 
@@ -26,7 +26,7 @@ pub(crate) struct Watch {
     is_open: AtomicBool,
     checks: Arc<Checks>,
     store: usize,
-    seen: Mutex<Seen>,
+    seen: Lock<Seen>,
     /// For each limit of the plan, whether to ignore conversions.
     ignored: Box<[AtomicBool]>,
     /// For each limit of the plan, whether a request has had the limit.
@@ -52,7 +52,7 @@ impl Watch {
             is_open: AtomicBool::new(true),
             checks,
             store,
-            seen: Mutex::default(),
+            seen: Lock::default(),
             ignored: (0..limits).map(|_| AtomicBool::new(false)).collect(),
             met: (0..limits).map(|_| AtomicBool::new(false)).collect(),
         }
@@ -79,7 +79,7 @@ impl Watch {
     ) -> Option<Box<Mark>> {
         self.count(rules);
         self.read(notes, head);
-        self.mark(asked, head)
+        self.mark(asked, head, &rules.plan)
     }
 
     /// Reads the notes of keys and conditions.
@@ -102,7 +102,7 @@ impl Watch {
     }
 
     fn count(&self, rules: &Arc<Rules>) {
-        let mut seen = self.seen();
+        let mut seen = self.seen.lock();
         seen.requests += 1;
         if seen.requests == COMPARED_REQUEST {
             drop(seen);
@@ -111,12 +111,9 @@ impl Watch {
         if seen.requests < WATCHED_REQUESTS || !seen.requests.is_multiple_of(100) {
             return;
         }
-        let is_partly_proved = seen.suspects.iter().any(|(check, suspects)| {
-            suspects
-                .values()
-                .flatten()
-                .any(|shown| *shown < check.threshold())
-        });
+        let mut suspects = seen.suspects.iter();
+        let is_partly_proved = suspects
+            .any(|((check, _), shown)| shown.is_some_and(|shown| shown < check.threshold()));
         let is_unmet = self.met.iter().any(|met| !met.load(Ordering::Relaxed));
         if seen.requests >= MAX_WATCHED_REQUESTS || !is_partly_proved && !is_unmet {
             self.is_open.store(false, Ordering::Relaxed);
@@ -156,13 +153,13 @@ impl Watch {
             Some(Mistake::NoPeerAddress) => return self.checks.refused(Reason::NoPeerAddress),
             Some(Mistake::UntrustedProxy { .. }) => Check::UntrustedProxy,
             Some(Mistake::NoForwardedAddress { header }) => {
-                if self.seen().may_be_health_check(header, head.path()) {
+                if self.seen.lock().may_be_health_check(header, head.path()) {
                     return;
                 }
                 Check::NoForwardedAddress
             }
             None => {
-                if self.seen().is_forwarded(head) {
+                if self.seen.lock().is_forwarded(head) {
                     self.disprove(Check::UntrustedProxy, key);
                     self.disprove(Check::NoForwardedAddress, key);
                 }
@@ -175,15 +172,24 @@ impl Watch {
         });
     }
 
-    fn mark(&self, asked: &RequestCharges<'_, '_>, head: &RequestHead<'_>) -> Option<Box<Mark>> {
-        for position in asked.positions() {
-            if let Some(met) = self.met.get(position) {
-                met.store(true, Ordering::Relaxed);
-            }
-        }
+    fn mark(
+        &self,
+        asked: &RequestCharges<'_, '_>,
+        head: &RequestHead<'_>,
+        plan: &Plan,
+    ) -> Option<Box<Mark>> {
         let outer = head.extensions().get::<Mark>();
         let mut mark = Mark::default();
-        for (limit, scope) in asked.counted() {
+        for (limit, scope, units) in asked.counted() {
+            if let Some(met) = plan
+                .position(limit)
+                .and_then(|position| self.met.get(position))
+            {
+                met.store(true, Ordering::Relaxed);
+            }
+            if units == 0 {
+                continue;
+            }
             let counted = (self.store, limit, scope);
             if outer.is_some_and(|outer| outer.0.contains(&counted)) {
                 self.show(Check::CountedTwice, limit.as_str(), || {
@@ -220,7 +226,7 @@ impl Watch {
                 continue;
             };
             if ignored.load(Ordering::Relaxed)
-                || !self.seen().turns.prove(limit, key, decision.at())
+                || !self.seen.lock().turns.prove(limit, key, decision.at())
             {
                 continue;
             }
@@ -239,7 +245,7 @@ impl Watch {
     }
 
     fn show(&self, check: Check, subject: &str, text: impl FnOnce() -> String) {
-        let mut seen = self.seen();
+        let mut seen = self.seen.lock();
         let Some(shown) = seen.suspect(check, subject) else {
             return;
         };
@@ -250,11 +256,7 @@ impl Watch {
     }
 
     fn disprove(&self, check: Check, subject: &str) {
-        *self.seen().suspect(check, subject) = None;
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.seen.lock().suspect(check, subject) = None;
     }
 }
 

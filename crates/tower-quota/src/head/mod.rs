@@ -5,12 +5,11 @@ mod sample_context;
 
 use core::fmt;
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
 
 use http::header::{HOST, HeaderValue};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
-use tower_quota_core::Name;
+use tower_quota_core::{Lock, Name};
 
 pub use self::sample_context::SampleContext;
 use crate::key::{Mistake, host_of};
@@ -210,7 +209,7 @@ impl fmt::Debug for RequestHead<'_> {
 ///
 /// A request that is not examined has no notes.
 #[derive(Default)]
-pub(crate) struct Notes(Mutex<Vec<Note>>);
+pub(crate) struct Notes(Lock<Vec<Note>>);
 
 /// A finding of a key or a condition.
 pub(crate) enum Note {
@@ -229,13 +228,10 @@ pub(crate) enum Note {
 
 impl Notes {
     pub(crate) fn add(&self, note: Note) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(note);
+        self.0.lock().push(note);
     }
 
     pub(crate) fn take(&self) -> Vec<Note> {
-        core::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        core::mem::take(&mut *self.0.lock())
     }
 }

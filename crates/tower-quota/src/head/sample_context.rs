@@ -1,9 +1,10 @@
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 #[cfg(feature = "axum")]
 use matchit::Router;
+use tower_quota_core::Lock;
 
 /// Values that outer layers and routers would add to a sample request, and what the sample leaves open.
 ///
@@ -25,7 +26,7 @@ use matchit::Router;
 pub struct SampleContext {
     route: Option<String>,
     keys: BTreeMap<String, String>,
-    unknown: Arc<Mutex<BTreeSet<String>>>,
+    unknown: Arc<Lock<BTreeSet<String>>>,
 }
 
 impl SampleContext {
@@ -72,15 +73,13 @@ impl SampleContext {
 
     /// Notes something that the sample leaves open.
     pub fn note(&self, unknown: impl Into<String>) {
-        let mut notes = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.insert(unknown.into());
+        self.unknown.lock().insert(unknown.into());
     }
 
     /// Returns everything that the explanations so far could not know.
     #[must_use]
     pub fn unknown(&self) -> Vec<String> {
-        let notes = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.iter().cloned().collect()
+        self.unknown.lock().iter().cloned().collect()
     }
 
     pub(crate) fn given_route(&self) -> Option<&str> {

@@ -373,15 +373,10 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
         self.plan.has_shadows && parts.all(|part| part.planned.limit.is_shadow())
     }
 
-    /// Returns the positions of the limits in the plan.
-    pub(crate) fn positions(&self) -> impl Iterator<Item = usize> {
-        let names = self.parts.iter().map(|part| part.planned.limit.name);
-        names.filter_map(|name| self.plan.position(name))
-    }
-
-    pub(crate) fn counted(&self) -> impl Iterator<Item = (Name, Name)> {
-        let counted = self.parts.iter().filter(|part| part.units > 0);
-        counted.map(|part| (part.planned.limit.name, self.key(part).scope()))
+    /// Returns the limits with the scopes of their keys and the costs.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = (Name, Name, u64)> {
+        let parts = self.parts.iter();
+        parts.map(|part| (part.planned.limit.name, self.key(part).scope(), part.units))
     }
 
     pub(crate) fn fallback(&self, known_refusal: Option<Decision>) -> Fallback {

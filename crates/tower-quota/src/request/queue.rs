@@ -1,9 +1,9 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::Notify;
-use tower_quota_core::{Key, Name};
+use tower_quota_core::{Key, Lock, Name};
 
 /// The places of requests that wait for their turn.
 ///
@@ -11,7 +11,7 @@ use tower_quota_core::{Key, Name};
 /// (Choudhury and Hahne, "Dynamic queue length thresholds", 1998). The same holds for a limit, if several limits of the
 /// policy make requests wait.
 pub(crate) struct Queue {
-    places: Mutex<Places>,
+    places: Lock<Places>,
     hasher: RandomState,
     closed: Notify,
 }
@@ -49,28 +49,28 @@ impl Queue {
             of: HashMap::new(),
         };
         Self {
-            places: Mutex::new(places),
+            places: Lock::new(places),
             hasher: RandomState::new(),
             closed: Notify::new(),
         }
     }
 
     pub(crate) fn set_capacity(&self, capacity: usize) {
-        self.lock().capacity = capacity;
+        self.places.lock().capacity = capacity;
     }
 
     pub(crate) fn capacity(&self) -> usize {
-        self.lock().capacity
+        self.places.lock().capacity
     }
 
     pub(crate) fn has_room(&self, waiter: &Waiter<'_>) -> bool {
         let numbers = self.numbers(waiter);
-        self.lock().has_room(numbers)
+        self.places.lock().has_room(numbers)
     }
 
     pub(crate) fn place(self: &Arc<Self>, waiter: &Waiter<'_>) -> Option<Place> {
         let numbers = self.numbers(waiter);
-        let mut places = self.lock();
+        let mut places = self.places.lock();
         if !places.has_room(numbers) {
             return None;
         }
@@ -85,7 +85,7 @@ impl Queue {
     }
 
     pub(crate) fn waiting(&self) -> usize {
-        self.lock().waiting
+        self.places.lock().waiting
     }
 
     pub(crate) fn close(&self) {
@@ -102,11 +102,6 @@ impl Queue {
             key.map(|key| self.hasher.hash_one((key.scope().id(), key.as_bytes()))),
         ]
     }
-
-    fn lock(&self) -> MutexGuard<'_, Places> {
-        // No change can panic halfway, so the places are valid even if the lock is poisoned.
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Places {
@@ -122,7 +117,7 @@ impl Place {
     pub(crate) async fn closed(&self) {
         let notified = self.queue.closed.notified();
         // The queue may have closed between taking the place and creating the notification.
-        let is_closed = self.queue.lock().capacity == 0;
+        let is_closed = self.queue.places.lock().capacity == 0;
         if !is_closed {
             notified.await;
         }
@@ -131,7 +126,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut places = self.queue.lock();
+        let mut places = self.queue.places.lock();
         places.waiting -= 1;
         for number in self.numbers.into_iter().flatten() {
             if let Some(waiting) = places.of.get_mut(&number) {

@@ -2,9 +2,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
-use tower_quota_core::{Key, Name, Timestamp};
+use tower_quota_core::{Key, Lock, Name, Timestamp};
 
 use crate::observe::{Event, Observer};
 use crate::request::Rules;
@@ -19,7 +19,7 @@ const FORGET: Duration = Duration::from_secs(300);
 pub(crate) struct Streaks {
     /// Whether any client has refusals. If not, admitted requests take no lock.
     any: AtomicBool,
-    lengths: Mutex<Lengths>,
+    lengths: Lock<Lengths>,
     hasher: RandomState,
 }
 
@@ -64,8 +64,7 @@ impl Streaks {
     }
 
     fn lock(&self, now: Timestamp) -> MutexGuard<'_, Lengths> {
-        // Each change is a single step, so the map is valid even if a thread panicked.
-        let mut lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lengths = self.lengths.lock();
         if now.since(lengths.began) >= FORGET {
             lengths.of.clear();
             lengths.began = now;
