@@ -166,7 +166,10 @@ impl<S: Store> Shared<S> {
                         context.response.report.decision = Some(decision);
                         self.decided(context, request)
                     }
-                    Err(failure) => self.fall_back(&failure, Some(duration), context, request),
+                    Err(failure) => {
+                        let fallback = context.fallback(|_| true);
+                        self.fall_back(&failure, Some(duration), context, fallback, request)
+                    }
                 }
             }
             Stage::Queue {

@@ -11,8 +11,9 @@ use super::admission::Admission;
 use super::shared::Shared;
 use super::stage::Step;
 use crate::degraded::{Degraded, OnStoreFailure};
-use crate::limit::Flagged;
+use crate::limit::{Flagged, Limit};
 use crate::observe::{Event, StoreFailure};
+use crate::policy::Fallback;
 use crate::request::RequestContext;
 use crate::response::{Reason, RefusalBody};
 use crate::settle::StoreCallError;
@@ -24,6 +25,7 @@ impl<S: Store> Shared<S> {
         failure: &StoreCallError<S::Error>,
         duration: Option<Duration>,
         mut context: Box<RequestContext>,
+        mut fallback: Fallback,
         request: &mut Request<B>,
     ) -> Step<S> {
         let (error, rules) = (failure.error(), Arc::clone(&context.response.rules));
@@ -44,10 +46,13 @@ impl<S: Store> Shared<S> {
         }
         // Tell the handler, which may want to act more carefully on an uncounted request.
         request.extensions_mut().insert(Degraded);
-        let fallback = &mut context.fallback;
-        Flagged::attach(core::mem::take(&mut fallback.flagged), request);
+        Flagged::attach(fallback.flagged, request);
+        let plan = &rules.plan;
+        let mut limits = context.keys.iter().map(|(limit, _)| plan.limit(*limit));
+        let only_shadows = limits.all(|limit| limit.is_some_and(Limit::is_shadow));
+        context.response.report.only_shadows = only_shadows;
         // An outage must not release a client who was refused before, whatever the limit's choice.
-        if let Some(known_refusal) = fallback.known_refusal.take() {
+        if let Some(known_refusal) = context.known_refusal.take() {
             tell(Some(OnStoreFailure::Local));
             context.response.report.is_local = true;
             context.response.report.decision = Some(*known_refusal);
@@ -57,7 +62,7 @@ impl<S: Store> Shared<S> {
             tell(Some(OnStoreFailure::Refuse));
             return Step::Respond(self.refuse_unavailable(error, context, request));
         }
-        let mut local = core::mem::take(&mut fallback.local);
+        let mut local = fallback.local;
         if is_caused_by::<Overloaded>(error) {
             // A flood that overloads the store must not lift the limits, so count these limits too.
             local.append(&mut fallback.local_if_overloaded);

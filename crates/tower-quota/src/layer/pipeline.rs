@@ -110,8 +110,7 @@ impl<S: Store> Shared<S> {
                 } => {
                     let mut context = RequestContext::new(rules, &asked, None, mark);
                     context.since = since;
-                    context.fallback = asked.fallback(known_refusal);
-                    context.response.report.only_shadows = asked.has_only_shadows();
+                    context.known_refusal = known_refusal.map(Box::new);
                     let recorded = match asked.refusal {
                         // Keep a record during the call, because the client may hang up before the answer.
                         None => rules.plan.record_in_flight(&charges),

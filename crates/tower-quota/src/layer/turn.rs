@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::Request;
-use tower_quota_core::{Charge, Operation, OwnedCharge, Store};
+use tower_quota_core::{Charge, Operation, Store};
 
 use super::admission::Admission;
 use super::future::tell_answer;
@@ -68,19 +68,11 @@ impl<S: Store> Shared<S> {
         mut context: Box<RequestContext>,
         request: &mut Request<B>,
     ) -> Step<S> {
-        let plan = &context.response.rules.plan;
-        let fallback = &mut context.fallback;
-        fallback.known_refusal = None;
-        fallback.refuses = fallback.holds_refuse;
-        fallback
-            .flagged
-            .retain(|limit| plan.limit(*limit).is_some_and(Limit::is_hold));
-        let is_hold = |owned: &OwnedCharge| owned.as_charge().is_hold();
-        fallback.local.retain(is_hold);
-        fallback.local_if_overloaded.retain(is_hold);
+        context.known_refusal = None;
         // The decision of the store is not the decision about the holds.
         context.response.report.decision = None;
-        match self.fall_back(failure, Some(duration), context, request) {
+        let fallback = context.fallback(Limit::is_hold);
+        match self.fall_back(failure, Some(duration), context, fallback, request) {
             Step::Forward(holds) => {
                 admission.join(holds);
                 Step::Forward(admission)

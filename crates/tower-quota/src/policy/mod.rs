@@ -4,6 +4,7 @@ mod choose;
 mod dry_run;
 mod explain;
 mod explained;
+mod fallback;
 mod lists;
 mod look_up;
 mod names;
@@ -30,6 +31,7 @@ use self::choose::Choice;
 pub use self::choose::Chosen;
 pub use self::explain::Explainer;
 pub use self::explained::{Explained, ExplainedLimit};
+pub(crate) use self::fallback::Fallback;
 use self::lists::Lists;
 use self::look_up::LookUp;
 pub(crate) use self::look_up::LookUps;
@@ -37,7 +39,7 @@ use self::names::Names;
 #[cfg(feature = "metrics")]
 pub(crate) use self::plan::ById;
 pub(crate) use self::plan::Plan;
-pub(crate) use self::request_charges::{Charges, Fallback, RequestCharges};
+pub(crate) use self::request_charges::{Charges, RequestCharges};
 pub use crate::head::SampleContext;
 
 /// The limits of a request, which the store charges together or not at all.

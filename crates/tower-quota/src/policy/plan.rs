@@ -37,7 +37,6 @@ pub(crate) struct Plan {
     pub(crate) makes_wait: bool,
     /// Whether several limits share the places of waiting requests.
     shares_places: bool,
-    pub(super) has_shadows: bool,
     flags: bool,
     delays: bool,
 }
@@ -61,7 +60,6 @@ impl Plan {
             });
         }
         let settles = limits.iter().any(Limit::settles);
-        let has_shadows = limits.iter().any(Limit::is_shadow);
         let flags = limits.iter().any(Limit::flags);
         let delays = limits.iter().any(Limit::delays);
         let by_id = ById::new(limits.iter().map(|limit| limit.name));
@@ -113,7 +111,6 @@ impl Plan {
             settles,
             makes_wait: waiting_limits > 0,
             shares_places: waiting_limits > 1,
-            has_shadows,
             flags,
             delays,
         }
@@ -251,7 +248,7 @@ impl Plan {
         Some(&self.planned(name.id())?.limit)
     }
 
-    fn planned(&self, id: u32) -> Option<&PlannedLimit> {
+    pub(super) fn planned(&self, id: u32) -> Option<&PlannedLimit> {
         self.limits.get(self.by_id.find(id)?)
     }
 

@@ -4,13 +4,12 @@ use core::ptr;
 use core::time::Duration;
 
 use smallvec::SmallVec;
-use tower_quota_core::{Charge, Decision, Key, Name, OwnedCharge, Quota};
+use tower_quota_core::{Charge, Key, Name, Quota};
 
 use super::choose::Chosen;
 use super::explained::ExplainedLimit;
 use super::plan::Plan;
 use super::planned::PlannedLimit;
-use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{MAX_SENT_KEYS, is_conflict};
 use crate::limit::{Limit, MissingKey};
@@ -61,30 +60,6 @@ struct Part<'p> {
     planned: &'p PlannedLimit,
     key: usize,
     units: u64,
-}
-
-#[derive(Default)]
-pub(crate) struct Fallback {
-    pub(crate) known_refusal: Option<Box<Decision>>,
-    pub(crate) refuses: bool,
-    /// Whether a concurrency limit refuses.
-    pub(crate) holds_refuse: bool,
-    /// The limits that flag the request instead of refusing it.
-    pub(crate) flagged: Vec<Name>,
-    pub(crate) local: Vec<OwnedCharge>,
-    /// The charges of limits without a choice, for an overloaded store.
-    pub(crate) local_if_overloaded: Vec<OwnedCharge>,
-}
-
-impl Fallback {
-    fn refuse(&mut self, limit: &Limit) {
-        if limit.flags() {
-            self.flagged.push(limit.name);
-        } else if !limit.is_dry_run() {
-            self.refuses = true;
-            self.holds_refuse |= limit.is_hold();
-        }
-    }
 }
 
 impl<'p, 'r> RequestCharges<'p, 'r> {
@@ -368,47 +343,13 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
         explained.collect()
     }
 
-    pub(crate) fn has_only_shadows(&self) -> bool {
-        let mut parts = self.parts.iter();
-        self.plan.has_shadows && parts.all(|part| part.planned.limit.is_shadow())
+    pub(crate) fn costs(&self) -> Vec<u64> {
+        self.parts.iter().map(|part| part.units).collect()
     }
 
     /// Returns the limits with the scopes of their keys and the costs.
     pub(crate) fn counted(&self) -> impl Iterator<Item = (Name, Name, u64)> {
         let parts = self.parts.iter();
         parts.map(|part| (part.planned.limit.name, self.key(part).scope(), part.units))
-    }
-
-    pub(crate) fn fallback(&self, known_refusal: Option<Decision>) -> Fallback {
-        let mut fallback = Fallback {
-            known_refusal: known_refusal.map(Box::new),
-            ..Fallback::default()
-        };
-        for part in &self.parts {
-            let limit = &part.planned.limit;
-            let choice = part.planned.on_store_failure;
-            let local = match choice {
-                Some(OnStoreFailure::Allow) => continue,
-                Some(OnStoreFailure::Refuse) => {
-                    fallback.refuse(limit);
-                    continue;
-                }
-                Some(OnStoreFailure::Local) => &mut fallback.local,
-                None => &mut fallback.local_if_overloaded,
-            };
-            let share = match self.other_quota(limit.name) {
-                Some(quota) => quota.try_divided(self.plan.instances).ok(),
-                None => part.planned.share,
-            };
-            match share {
-                Some(share) => local.push(OwnedCharge::from(&self.charge(part)).with_quota(share)),
-                // If the share of a request's own quota cannot be represented, the limit refuses.
-                None if choice.is_some() => fallback.refuse(limit),
-                None => {}
-            }
-        }
-        // The request is refused anyway, so let it count by the local limits.
-        fallback.refuses &= self.refusal.is_none();
-        fallback
     }
 }

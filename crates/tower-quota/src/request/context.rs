@@ -6,6 +6,7 @@ use tower_quota_core::{Decision, Key, Name};
 use super::response_context::ResponseContext;
 use super::rules::Rules;
 use crate::checks::Mark;
+use crate::limit::Limit;
 use crate::policy::{Fallback, RequestCharges};
 use crate::response::Reason;
 use crate::settle::RecordedCharge;
@@ -18,7 +19,10 @@ pub(crate) struct RequestContext {
     pub(crate) recorded: Vec<RecordedCharge>,
     /// The reason to refuse the request if the limits admit it.
     pub(crate) refusal: Option<Reason<'static>>,
-    pub(crate) fallback: Fallback,
+    /// The costs of the limits, in the order of the keys.
+    pub(crate) costs: Vec<u64>,
+    /// The refusal to use if the store fails.
+    pub(crate) known_refusal: Option<Box<Decision>>,
     pub(crate) mark: Option<Box<Mark>>,
     /// When a sampled decision began.
     pub(crate) since: Option<Instant>,
@@ -50,9 +54,24 @@ impl RequestContext {
             keys,
             recorded: Vec::new(),
             refusal: asked.refusal,
-            fallback: Fallback::default(),
+            costs: asked.costs(),
+            known_refusal: None,
             mark,
             since: None,
         })
+    }
+
+    /// Returns what these limits of the request do without the store.
+    pub(crate) fn fallback(&self, applies: impl Fn(&Limit) -> bool) -> Fallback {
+        let ResponseContext { rules, report } = &*self.response;
+        let mut fallback = Fallback::default();
+        for ((limit, key), cost) in self.keys.iter().zip(&self.costs) {
+            if rules.plan.limit(*limit).is_some_and(&applies) {
+                fallback.add(&rules.plan, *limit, key, *cost, report.other_quota(*limit));
+            }
+        }
+        // The request is refused anyway, so let it count by the local limits.
+        fallback.refuses &= self.refusal.is_none();
+        fallback
     }
 }

@@ -26,7 +26,7 @@ impl Report {
         self.is_local || self.decision.is_none()
     }
 
-    pub(super) fn other_quota(&self, limit: Name) -> Option<&Quota> {
+    pub(crate) fn other_quota(&self, limit: Name) -> Option<&Quota> {
         self.overrides
             .iter()
             .find(|(name, _)| *name == limit)
