@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `service` | the arrival of a request |
 //! | `pipeline` | lists, keys, charges and decisions |
-//! | `stage` | waits for look-ups, the store, and the turn |
+//! | `stage`, `turn` | waits for look-ups, the store, and the turn |
 //! | `outage` | decisions without the store |
 //! | `refuse` | refusals |
 //! | `admission` | admitted requests and their responses |
-//! | `future`, `body` | the response |
+//! | `future`, `body` | the end of a wait, and the response |
 
 mod admission;
 mod body;
