@@ -129,7 +129,8 @@ impl Finish {
             settings
                 .responses
                 .admitted(plan, &context.report, status, response.headers_mut());
-            context.attach(&mut response);
+            let attaches_decision = settings.attaches_decision;
+            context.report.attach(attaches_decision, &mut response);
         }
         let Some(reservation) = self.reservation else {
             return response.map(|body| ResponseBody::inner(body, None));

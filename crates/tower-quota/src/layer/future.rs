@@ -195,8 +195,8 @@ impl<S: Store> Shared<S> {
                 }
                 Step::Respond(match holds.is_empty() {
                     // The observers saw the decision when the wait began.
-                    true => self.respond(context, None, request),
-                    false => self.refuse_over_quota(context, request),
+                    true => self.respond(context.report(), None, request),
+                    false => self.refuse_over_quota(context.report(), request),
                 })
             }
         }

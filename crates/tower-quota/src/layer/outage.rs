@@ -71,7 +71,7 @@ impl<S: Store> Shared<S> {
         // Dry runs change nothing. If only dry runs are local, the request passes uncounted.
         if context.refusal.is_none() && !rules.plan.has_effect(&local) {
             tell(Some(OnStoreFailure::Allow));
-            self.observe(&context, None, request);
+            self.observe(&context.report(), None, request);
             let mut admission = Admission::new(None, None, context.mark.take());
             admission.report(context.response);
             return Step::Forward(admission);
@@ -94,11 +94,12 @@ impl<S: Store> Shared<S> {
     fn refuse_unavailable<B>(
         &self,
         error: &(dyn Error + Send + Sync + 'static),
-        context: Box<RequestContext>,
+        mut context: Box<RequestContext>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        self.observe(&context, Some(Reason::StoreFailure(error)), request);
-        self.respond(context, Some(error), request)
+        let reason = Reason::StoreFailure(error);
+        self.observe(&context.report(), Some(reason), request);
+        self.respond(context.report(), Some(error), request)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::observe::now;
 use crate::policy::{Charges, Explained, LookUps, Plan, RequestCharges};
 use crate::random::random_up_to;
 use crate::request::{RequestContext, ResponseContext, Rules, Waiter};
-use crate::response::Reason;
+use crate::response::{Reason, Report};
 use crate::settle::{ChargeRecord, Counted, InFlight, Settler};
 
 impl<S: Store> Shared<S> {
@@ -93,22 +93,24 @@ impl<S: Store> Shared<S> {
             true => rules.observers.sample(),
             false => None,
         };
-        let mut decision = Decision::default();
+        // The decision stays in the report, because decisions are large.
+        let mut report = Report::default();
+        let decision = report.decision.insert(Decision::default());
         // A memory store answers here, without a future, a box or a wait.
-        if !self.store.store().check_at_once(&charges, &mut decision) {
+        if !self.store.store().check_at_once(&charges, decision) {
             return match self.store.begin(&charges) {
                 // A refusal from memory does not prove that the store is available.
                 RefusalCheck::Refused(refusal) => {
-                    let context = RequestContext::new(rules, &asked, Some(refusal), mark);
-                    drop(charges);
-                    drop(asked);
-                    self.decided(context, request)
+                    *decision = refusal;
+                    Step::Respond(self.refuse_at_once(rules, &asked, &mut report, None, request))
                 }
                 RefusalCheck::Sent {
                     answer,
                     known_refusal,
                 } => {
-                    let mut context = RequestContext::new(rules, &asked, None, mark);
+                    report.decision = None;
+                    asked.complete(&mut report);
+                    let mut context = RequestContext::new(rules, &asked, report, mark);
                     context.since = since;
                     context.known_refusal = known_refusal.map(Box::new);
                     let recorded = match asked.refusal {
@@ -127,22 +129,27 @@ impl<S: Store> Shared<S> {
                 }
             };
         }
-        if rules.ends_with_decision && decision.is_allowed() && asked.refusal.is_none() {
+        if !decision.is_allowed() {
+            return Step::Respond(self.refuse_at_once(rules, &asked, &mut report, since, request));
+        }
+        if rules.ends_with_decision && asked.refusal.is_none() {
             if rules.observers.see_admissions {
-                let decided = Decided::admitted(head, &decision);
+                let decided = Decided::admitted(head, decision);
                 let event = Event::Decided {
                     decided: &decided,
                     since,
                 };
                 rules.observers.tell(&event, rules);
             }
-            let response = match rules.writes_fields {
-                true => Some(ResponseContext::new(rules, &asked, Some(decision))),
-                false => None,
-            };
+            let mut response = None;
+            if rules.writes_fields {
+                asked.complete(&mut report);
+                response = Some(ResponseContext::new(rules, report));
+            }
             return Step::Forward(Admission::new(response, None, mark));
         }
-        let mut context = RequestContext::new(rules, &asked, Some(decision), mark);
+        asked.complete(&mut report);
+        let mut context = RequestContext::new(rules, &asked, report, mark);
         context.recorded = rules.plan.record(&charges);
         context.since = since;
         // The charges borrow from the request, which moves on.
@@ -165,7 +172,7 @@ impl<S: Store> Shared<S> {
         };
         rules.plan.delay(decision);
         if !decision.is_allowed() {
-            return Step::Respond(self.refuse_over_quota(context, request));
+            return Step::Respond(self.refuse_over_quota(context.report(), request));
         }
         // Keep the charges, so that limits bound the number of such refusals.
         if let Some(reason) = context.refusal {
@@ -194,7 +201,7 @@ impl<S: Store> Shared<S> {
                 // Dropping the admission refunds the charges, because the request gets no turn.
                 drop(admission);
                 without_turn(decision);
-                return Step::Respond(self.refuse_over_quota(context, request));
+                return Step::Respond(self.refuse_over_quota(context.report(), request));
             }
         }
         let mut flagged = rules.plan.flagged(decision);
@@ -209,7 +216,7 @@ impl<S: Store> Shared<S> {
         }
         // The observers see a request with holds when the turn comes.
         if holds.is_empty() {
-            self.observe(&context, None, request);
+            self.observe(&context.report(), None, request);
         }
         let Some(place) = place else {
             admission.report(context.response);

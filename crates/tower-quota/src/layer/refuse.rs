@@ -2,19 +2,21 @@
 
 use core::error::Error;
 use core::time::Duration;
+use std::time::Instant;
 
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response, Version};
-use tower_quota_core::{Decision, Key, Store};
+use tower_quota_core::{Decision, Key, Name, Store};
 
 use super::shared::Shared;
 use crate::head::RequestHead;
 use crate::limit::Limit;
 use crate::observe::Decided;
 use crate::observe::Event;
+use crate::policy::RequestCharges;
 use crate::random::random_up_to;
-use crate::request::{RequestContext, ResponseContext, Rules};
-use crate::response::{Reason, RefusalBody};
+use crate::request::{RequestReport, Rules};
+use crate::response::{Reason, RefusalBody, Report};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -26,14 +28,37 @@ const SECOND: Duration = Duration::from_secs(1);
 pub struct CloseConnection;
 
 impl<S: Store> Shared<S> {
-    pub(super) fn refuse_over_quota<B>(
+    /// Refuses a request whose decision needs no wait, and therefore no context.
+    pub(super) fn refuse_at_once<B>(
         &self,
-        context: Box<RequestContext>,
+        rules: &Rules,
+        asked: &RequestCharges<'_, '_>,
+        report: &mut Report,
+        since: Option<Instant>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        let reason = context.response.report.decision.as_ref().map(Reason::of);
-        self.observe(&context, reason, request);
-        self.respond(context, None, request)
+        asked.complete(report);
+        let mut keys = Vec::new();
+        if rules.observers.read_refused_keys {
+            keys = asked.keys();
+        }
+        let decided = RequestReport {
+            rules,
+            report,
+            keys: &keys,
+            since,
+        };
+        self.refuse_over_quota(decided, request)
+    }
+
+    pub(super) fn refuse_over_quota<B>(
+        &self,
+        decided: RequestReport<'_>,
+        request: &Request<B>,
+    ) -> Response<RefusalBody> {
+        let reason = decided.report.decision.as_ref().map(Reason::of);
+        self.observe(&decided, reason, request);
+        self.respond(decided, None, request)
     }
 
     /// Returns the response to a refused request that has been observed.
@@ -41,23 +66,28 @@ impl<S: Store> Shared<S> {
     /// Without a failure of the store, the decision refuses the request.
     pub(super) fn respond<B>(
         &self,
-        mut context: Box<RequestContext>,
+        decided: RequestReport<'_>,
         failure: Option<&(dyn Error + Send + Sync + 'static)>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        context.response.report.jitter = draw_jitter(&context.response);
-        let report = &context.response.report;
+        let RequestReport {
+            rules,
+            report,
+            keys,
+            ..
+        } = decided;
+        let Rules { plan, settings, .. } = rules;
+        report.jitter = draw_jitter(rules, report);
         let (reason, closes) = match (failure, &report.decision) {
             (Some(error), _) => (Reason::StoreFailure(error), false),
-            (None, Some(decision)) => (Reason::of(decision), self.closes(decision, &context)),
+            (None, Some(decision)) => (Reason::of(decision), self.closes(rules, decision, keys)),
             // No caller comes here without a decision or an error. If one did, the answer must not
             // look like a success.
             (None, None) => (Reason::TooManyLimits, false),
         };
-        let Rules { plan, settings, .. } = &*context.response.rules;
         let head = RequestHead::of(request);
         let mut response = settings.responses.refuse(plan, reason, head, Some(report));
-        context.response.attach(&mut response);
+        report.attach(settings.attaches_decision, &mut response);
         if closes {
             response.extensions_mut().insert(CloseConnection);
             if request.version() <= Version::HTTP_11 {
@@ -69,14 +99,14 @@ impl<S: Store> Shared<S> {
     }
 
     /// Returns whether the connection of a refused client should be closed.
-    fn closes(&self, decision: &Decision, context: &RequestContext) -> bool {
-        let settings = &context.response.rules.settings;
+    fn closes(&self, rules: &Rules, decision: &Decision, keys: &[(Name, Key<'_>)]) -> bool {
+        let settings = &rules.settings;
         let Some(most) = settings.close_after else {
             return false;
         };
         let client = decision
             .tightest()
-            .and_then(|status| context.keys.iter().find(|(limit, _)| *limit == status.name));
+            .and_then(|status| keys.iter().find(|(limit, _)| *limit == status.name));
         // A limit without a key says nothing about the client of this connection.
         client.is_some_and(|(limit, key)| {
             let now = settings.local.now();
@@ -105,38 +135,38 @@ impl<S: Store> Shared<S> {
     /// Tells the observers about a decided request.
     pub(super) fn observe<B>(
         &self,
-        context: &RequestContext,
+        decided: &RequestReport<'_>,
         reason: Option<Reason<'_>>,
         request: &Request<B>,
     ) {
-        let rules = &context.response.rules;
+        let RequestReport { rules, report, .. } = decided;
         if reason.is_none() && !rules.observers.see_admissions {
             return;
         }
-        let report = &context.response.report;
+        let since = decided.since;
         let decided = Decided {
             head: RequestHead::of(request),
             decision: report.decision.as_ref(),
             reason,
             is_degraded: report.is_degraded(),
-            keys: &context.keys,
+            keys: decided.keys,
         };
         let event = Event::Decided {
             decided: &decided,
-            since: context.since,
+            since,
         };
         rules.observers.tell(&event, rules);
     }
 }
 
-fn draw_jitter(context: &ResponseContext) -> Duration {
-    let Rules { plan, settings, .. } = &*context.rules;
+fn draw_jitter(rules: &Rules, report: &Report) -> Duration {
+    let Rules { plan, settings, .. } = rules;
     let jitter = random_up_to(settings.responses.max_jitter);
     // A plan with holds settles requests.
     if plan.ends_with_decision() {
         return jitter;
     }
-    let decision = context.report.decision.as_ref();
+    let decision = report.decision.as_ref();
     let limit = decision.and_then(|decision| plan.limit(decision.tightest()?.name));
     match limit.is_some_and(Limit::is_hold) {
         // The end of a hold is unknown, so spread the retries over one and two whole seconds.

@@ -50,11 +50,11 @@ impl<S: Store> Shared<S> {
         }
         if !decision.is_allowed() {
             context.response.report.decision = Some(decision);
-            return Step::Respond(self.refuse_over_quota(context, request));
+            return Step::Respond(self.refuse_over_quota(context.report(), request));
         }
         Flagged::attach(rules.plan.flagged(&decision), request);
         admission.hold(ChargeRecord::new(self.settler(), by, &decision, holds));
-        self.observe(&context, None, request);
+        self.observe(&context.report(), None, request);
         admission.report(context.response);
         Step::Forward(admission)
     }

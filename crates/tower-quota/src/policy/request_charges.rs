@@ -4,7 +4,7 @@ use core::ptr;
 use core::time::Duration;
 
 use smallvec::SmallVec;
-use tower_quota_core::{Charge, Key, Name, Quota};
+use tower_quota_core::{Charge, Key, Name, Outcome, Quota};
 
 use super::choose::Chosen;
 use super::explained::ExplainedLimit;
@@ -14,7 +14,7 @@ use crate::head::RequestHead;
 use crate::key::{MAX_SENT_KEYS, is_conflict};
 use crate::limit::{Limit, MissingKey};
 use crate::request::Waiter;
-use crate::response::Reason;
+use crate::response::{Reason, Report};
 
 const INLINE_LIMITS: usize = 4;
 
@@ -282,11 +282,19 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
             .map(|(_, quota)| quota)
     }
 
-    pub(crate) fn overrides(&self) -> Vec<(Name, Quota)> {
-        self.overrides.clone()
+    /// Adds the quotas and costs of this request to a report.
+    pub(crate) fn complete(&self, report: &mut Report) {
+        if !self.overrides.is_empty() {
+            report.overrides.clone_from(&self.overrides);
+        }
+        let decision = report.decision.as_ref();
+        // Only the refusal of a request that never fits reads the costs.
+        if decision.is_none_or(|decision| decision.outcome() == Outcome::Never) {
+            report.oversized = self.oversized();
+        }
     }
 
-    pub(crate) fn oversized(&self) -> Vec<(Name, u64)> {
+    fn oversized(&self) -> Vec<(Name, u64)> {
         let mut oversized = Vec::new();
         for part in &self.parts {
             let limit = &part.planned.limit;
@@ -302,10 +310,12 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
         self.parts.is_empty()
     }
 
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, &Key<'_>)> {
-        self.parts
-            .iter()
-            .map(|part| (part.planned.limit.name, self.key(part)))
+    pub(crate) fn keys(&self) -> Vec<(Name, Key<'static>)> {
+        let mut keys = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            keys.push((part.planned.limit.name, self.key(part).to_static()));
+        }
+        keys
     }
 
     /// Returns whether `is_it` accepts any key of the request, including uncounted keys.

@@ -3,12 +3,13 @@ use std::time::Instant;
 
 use tower_quota_core::{Decision, Key, Name};
 
+use super::report::RequestReport;
 use super::response_context::ResponseContext;
 use super::rules::Rules;
 use crate::checks::Mark;
 use crate::limit::Limit;
 use crate::policy::{Fallback, RequestCharges};
-use crate::response::Reason;
+use crate::response::{Reason, Report};
 use crate::settle::RecordedCharge;
 
 /// The data of a request that its decision does not end, boxed once, because stages pass the box on.
@@ -29,32 +30,26 @@ pub(crate) struct RequestContext {
 }
 
 impl RequestContext {
+    /// Makes the context of an admitted request, or of a request that the store has yet to decide.
     pub(crate) fn new(
         rules: &Arc<Rules>,
         asked: &RequestCharges<'_, '_>,
-        decision: Option<Decision>,
+        report: Report,
         mark: Option<Box<Mark>>,
     ) -> Box<Self> {
-        let observers = &rules.observers;
-        let is_read = match &decision {
-            Some(decision) if decision.is_allowed() => observers.read_keys,
-            Some(_) => observers.read_refused_keys,
-            // The answer of the store is still open, and may be a conversion or a failure.
-            None => true,
-        };
-        let needs_keys = is_read || rules.plan.makes_wait;
-        let mut keys = Vec::new();
-        if needs_keys {
-            for (limit, key) in asked.parts() {
-                keys.push((limit, key.to_static()));
-            }
-        }
+        // The answer of the store may be a refusal, a conversion or a failure.
+        let is_open = report.decision.is_none();
+        let needs_keys = is_open || rules.observers.read_keys || rules.plan.makes_wait;
         Box::new(Self {
-            response: ResponseContext::new(rules, asked, decision),
-            keys,
+            response: ResponseContext::new(rules, report),
+            keys: if needs_keys { asked.keys() } else { Vec::new() },
             recorded: Vec::new(),
             refusal: asked.refusal,
-            costs: asked.costs(),
+            costs: if needs_keys {
+                asked.costs()
+            } else {
+                Vec::new()
+            },
             known_refusal: None,
             mark,
             since: None,
@@ -73,5 +68,15 @@ impl RequestContext {
         // The request is refused anyway, so let it count by the local limits.
         fallback.refuses &= self.refusal.is_none();
         fallback
+    }
+
+    pub(crate) fn report(&mut self) -> RequestReport<'_> {
+        let ResponseContext { rules, report } = &mut *self.response;
+        RequestReport {
+            rules,
+            report,
+            keys: &self.keys,
+            since: self.since,
+        }
     }
 }

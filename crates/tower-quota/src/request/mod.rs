@@ -3,6 +3,7 @@
 mod context;
 mod observed;
 mod queue;
+mod report;
 mod response_context;
 mod rules;
 mod streaks;
@@ -10,5 +11,6 @@ mod streaks;
 pub(crate) use self::context::RequestContext;
 pub(crate) use self::observed::Observed;
 pub(crate) use self::queue::{Place, Queue, Waiter};
+pub(crate) use self::report::RequestReport;
 pub(crate) use self::response_context::ResponseContext;
 pub(crate) use self::rules::Rules;

@@ -2,9 +2,11 @@
 
 use core::time::Duration;
 
+use http::Response;
 use tower_quota_core::{Algorithm, Decision, LimitStatus, Name, Outcome, Quota};
 
 use super::text::{ceil_secs, epoch_second};
+use crate::degraded::Degraded;
 use crate::limit::Limit;
 use crate::policy::Plan;
 
@@ -24,6 +26,25 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn is_degraded(&self) -> bool {
         self.is_local || self.decision.is_none()
+    }
+
+    /// Attaches the decision, if the layer attaches decisions, and the mark `Degraded` to a response's extensions.
+    ///
+    /// Decisions of refusing inner layers stay.
+    pub(crate) fn attach<B>(&mut self, attaches_decision: bool, response: &mut Response<B>) {
+        if self.is_degraded() {
+            response.extensions_mut().insert(Degraded);
+        }
+        let Some(decision) = &mut self.decision else {
+            return;
+        };
+        if attaches_decision && response.extensions().get().is_none_or(Decision::is_allowed) {
+            let mut attached = decision.clone();
+            if !self.is_local {
+                core::mem::swap(&mut attached, decision);
+            }
+            response.extensions_mut().insert(attached);
+        }
     }
 
     pub(crate) fn other_quota(&self, limit: Name) -> Option<&Quota> {
