@@ -9,6 +9,19 @@ use tower_quota_core::{Quota, Timestamp};
 // RFC 9651, section 3.3.1.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
 
+const TWO_DIGITS: &str = concat!(
+    "00010203040506070809",
+    "10111213141516171819",
+    "20212223242526272829",
+    "30313233343536373839",
+    "40414243444546474849",
+    "50515253545556575859",
+    "60616263646566676869",
+    "70717273747576777879",
+    "80818283848586878889",
+    "90919293949596979899",
+);
+
 const TYPICAL_LENGTH: usize = 128;
 
 /// Returns an empty text with room for the value of a typical field.
@@ -42,8 +55,12 @@ pub(super) fn push_string(out: &mut String, text: &str) {
 ///
 /// Names of limits have no control characters, which a structured String cannot hold.
 pub(super) fn push_escaped(out: &mut String, text: &str) {
-    let mut rest = text;
     let needs_escape = |byte| matches!(byte, ..b' ' | b'"' | b'\\');
+    // Most names need no escape.
+    if !text.bytes().any(needs_escape) {
+        return out.push_str(text);
+    }
+    let mut rest = text;
     while let Some(position) = rest.bytes().position(needs_escape) {
         let (plain, special) = rest.split_at(position);
         out.push_str(plain);
@@ -72,9 +89,11 @@ pub(super) fn push_separator(out: &mut String) {
 /// Makes a value that shares no bytes. `HeaderValue::from(u64)` allocates twice and counts references.
 pub(super) fn number_value(number: u64) -> HeaderValue {
     const ZERO: HeaderValue = HeaderValue::from_static("0");
-    // A spent limit has no units left in each of its refusals.
-    if number == 0 {
-        return ZERO;
+    // Small numbers need no allocation, and a spent limit has no units left in each of its refusals.
+    if number < 100 {
+        let start = 2 * number as usize;
+        let digits = &TWO_DIGITS[start..start + 2];
+        return HeaderValue::from_static(if number < 10 { &digits[1..] } else { digits });
     }
     let mut digits = itoa::Buffer::new();
     HeaderValue::from_str(digits.format(number.min(MAX_INTEGER))).unwrap_or(ZERO)
@@ -141,7 +160,7 @@ mod tests {
 
     use tower_quota_core::Timestamp;
 
-    use super::{ceil_secs, epoch_second, push_integer, push_string, split_unquoted};
+    use super::{ceil_secs, epoch_second, number_value, push_integer, push_string, split_unquoted};
 
     #[test]
     fn seconds_are_rounded_up() {
@@ -171,6 +190,14 @@ mod tests {
         push_string(&mut out, r#"a "b" \c"#);
         push_integer(&mut out, u64::MAX);
         assert_eq!(out, r#""a \"b\" \\c"999999999999999"#);
+    }
+
+    #[test]
+    fn numbers_have_their_decimal_digits() {
+        for number in (0..1_000).chain([999_999_999_999_999]) {
+            assert_eq!(number_value(number), number.to_string());
+        }
+        assert_eq!(number_value(u64::MAX), "999999999999999");
     }
 
     #[test]
