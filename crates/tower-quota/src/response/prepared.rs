@@ -2,7 +2,7 @@
 
 use tower_quota_core::Quota;
 
-use super::prepared_problem::PreparedProblem;
+use super::prepared_problem::PreparedName;
 use super::text::{field_text, push_integer, push_separator, push_string, window_secs};
 use crate::limit::Limit;
 
@@ -13,8 +13,8 @@ const MAX_LIMITS: usize = 64;
 pub(crate) struct PreparedTexts {
     /// The `RateLimit-Policy` of a request with all limits, or an empty text.
     pub(super) policy: String,
-    /// For each limit of the plan, the body of a refusal by this limit alone.
-    pub(super) problems: Vec<PreparedProblem>,
+    /// The names of the limits of the plan.
+    pub(super) names: Vec<PreparedName>,
     /// Whether fields leave out any limit.
     pub(super) hides: bool,
 }
@@ -35,10 +35,10 @@ impl PreparedTexts {
                 push_policy(&mut policy, limit, &limit.quota);
             }
         }
-        let problems = limits.iter().map(|limit| PreparedProblem::new(limit.name));
+        let names = limits.iter().map(|limit| PreparedName::new(limit.name));
         Self {
             policy,
-            problems: problems.collect(),
+            names: names.collect(),
             hides,
         }
     }

@@ -1,7 +1,9 @@
+use std::sync::LazyLock;
+
 use http::StatusCode;
 use tower_quota_core::Name;
 
-use super::text::push_escaped;
+use super::text::{push_escaped, push_string};
 
 pub(super) const QUOTA_EXCEEDED: (&str, &str) = (
     "https://iana.org/assignments/http-problem-types#quota-exceeded",
@@ -10,30 +12,65 @@ pub(super) const QUOTA_EXCEEDED: (&str, &str) = (
 
 const TYPICAL_LENGTH: usize = 384;
 
-/// The body of a refusal by one limit, which the plan prepares up to the time to retry.
+/// Up to the names of the limits, the same text in each refusal over a quota.
+static OVER_QUOTA: LazyLock<String> =
+    LazyLock::new(|| begin(QUOTA_EXCEEDED, StatusCode::TOO_MANY_REQUESTS) + "Over the ");
+
+/// The name of a limit, as the plan prepares it for the bodies of refusals.
 #[derive(Debug)]
-pub(super) struct PreparedProblem {
-    before: String,
-    after: String,
+pub(super) struct PreparedName {
+    in_detail: String,
+    in_list: String,
 }
 
-impl PreparedProblem {
+impl PreparedName {
     pub(super) fn new(limit: Name) -> Self {
-        let mut before = begin(QUOTA_EXCEEDED, StatusCode::TOO_MANY_REQUESTS);
-        push_escaped(
-            &mut before,
-            &format!("Over the limit \"{limit}\": retry in "),
-        );
-        let mut after = String::from(".");
-        end(&mut after, core::iter::once(limit));
-        Self { before, after }
+        let mut in_detail = String::new();
+        push_escaped(&mut in_detail, &format!("\"{limit}\""));
+        let mut in_list = String::new();
+        push_string(&mut in_list, limit.as_str());
+        Self { in_detail, in_list }
     }
+}
 
-    pub(super) fn json(&self, seconds: u64) -> String {
-        let unit = if seconds == 1 { " second" } else { " seconds" };
-        let mut digits = itoa::Buffer::new();
-        [&self.before, digits.format(seconds), unit, &self.after].concat()
+/// Returns the body of a refusal by these limits, whose detail is [`Refused::detail`](super::Refused::detail).
+pub(super) fn prepared_json(limits: &[&PreparedName], seconds: u64) -> String {
+    let mut digits = itoa::Buffer::new();
+    let unit = if seconds == 1 { " second" } else { " seconds" };
+    let wait = [digits.format(seconds), unit];
+    // With the exact length, the text becomes a body without another allocation.
+    let mut length = 0;
+    each_part(limits, wait, |part| length += part.len());
+    let mut json = String::with_capacity(length);
+    each_part(limits, wait, |part| json.push_str(part));
+    json
+}
+
+#[inline]
+fn each_part(limits: &[&PreparedName], wait: [&str; 2], mut add: impl FnMut(&str)) {
+    add(&OVER_QUOTA);
+    add(if limits.len() == 1 {
+        "limit "
+    } else {
+        "limits "
+    });
+    for (position, limit) in limits.iter().enumerate() {
+        if position > 0 {
+            let is_last = position + 1 == limits.len();
+            add(if is_last { " and " } else { ", " });
+        }
+        add(&limit.in_detail);
     }
+    add(": retry in ");
+    wait.into_iter().for_each(&mut add);
+    add(".\",\"violated-policies\":[");
+    for (position, limit) in limits.iter().enumerate() {
+        if position > 0 {
+            add(",");
+        }
+        add(&limit.in_list);
+    }
+    add("]}");
 }
 
 /// Begins problem details, up to the text of the detail.

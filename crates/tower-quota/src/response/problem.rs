@@ -1,10 +1,11 @@
 use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use smallvec::SmallVec;
 
-use super::prepared_problem::{QUOTA_EXCEEDED, begin, end};
+use super::prepared_problem::{PreparedName, QUOTA_EXCEEDED, begin, end, prepared_json};
 use super::reason::Reason;
 use super::refusal_body::RefusalBody;
-use super::refused::Refused;
+use super::refused::{MAX_NAMED_LIMITS, Refused};
 use super::text::{number_value, push_escaped};
 
 /// The number of fields for which a refusal has room, so that the map grows only once.
@@ -43,8 +44,8 @@ pub(super) fn add_missing(refused: &Refused<'_>, headers: &mut HeaderMap) {
 }
 
 fn json(refused: &Refused<'_>) -> String {
-    if let (Some(prepared), Some(seconds)) = (refused.prepared, refused.retry_after_secs()) {
-        return prepared.json(seconds);
+    if let Some(json) = prepared(refused) {
+        return json;
     }
     let mut json = begin(type_and_title(refused), refused.status());
     push_escaped(&mut json, &refused.detail());
@@ -54,6 +55,20 @@ fn json(refused: &Refused<'_>) -> String {
         json.push_str("\"}");
     }
     json
+}
+
+/// Returns the body from prepared names, if the plan has all names, and the detail has each name.
+fn prepared(refused: &Refused<'_>) -> Option<String> {
+    let (plan, seconds) = (refused.plan?, refused.retry_after_secs()?);
+    let mut limits: SmallVec<[&PreparedName; MAX_NAMED_LIMITS]> = SmallVec::new();
+    for limit in refused.limits() {
+        if limits.len() == MAX_NAMED_LIMITS {
+            return None;
+        }
+        limits.push(plan.texts.names.get(plan.position(limit)?)?);
+    }
+    // A failed store refuses by no limit.
+    (!limits.is_empty()).then(|| prepared_json(&limits, seconds))
 }
 
 /// Returns the type and title by draft-ietf-httpapi-ratelimit-headers-11, section 5, or RFC 9457,

@@ -6,18 +6,18 @@ use http::header::HeaderValue;
 use http::{Request, StatusCode};
 use tower_quota_core::{Decision, LimitStatus, Name};
 
-use super::prepared_problem::PreparedProblem;
 use super::reason::Reason;
 use super::text::ceil_secs;
 use crate::head::RequestHead;
 use crate::key::{CLOSURE_MARK, EXTENSION_MARK};
+use crate::policy::Plan;
 
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
 pub(super) const DEFAULT_DOMAIN: Name = Name::new("tower-quota");
 
 /// The maximum number of limits in a message, which gRPC clients get in a header.
-const MAX_NAMED_LIMITS: usize = 5;
+pub(super) const MAX_NAMED_LIMITS: usize = 5;
 
 /// A refused request, for your [`on_refused`](crate::RateLimitLayer::on_refused) closure.
 ///
@@ -44,8 +44,8 @@ pub struct Refused<'a> {
     pub(super) jitter: Duration,
     pub(super) oversized: &'a [(Name, u64)],
     pub(super) grpc_domain: Name,
-    /// The text of the plan, if one limit refuses.
-    pub(super) prepared: Option<&'a PreparedProblem>,
+    /// The plan, which has prepared names.
+    pub(super) plan: Option<&'a Plan>,
 }
 
 impl<'a> Refused<'a> {
@@ -61,7 +61,7 @@ impl<'a> Refused<'a> {
             jitter: Duration::ZERO,
             oversized: &[],
             grpc_domain: DEFAULT_DOMAIN,
-            prepared: None,
+            plan: None,
         })
     }
 

@@ -133,7 +133,7 @@ impl<'a> HeaderReport<'a> {
     pub(super) fn prepared_policy(&self) -> Option<&'a str> {
         let texts = &self.plan.texts;
         let limits = self.decision()?.statuses().len();
-        let has_all = limits == texts.problems.len() && self.report.overrides.is_empty();
+        let has_all = limits == texts.names.len() && self.report.overrides.is_empty();
         has_all.then_some(texts.policy.as_str())
     }
 }

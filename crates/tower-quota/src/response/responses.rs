@@ -10,7 +10,6 @@ use tower_quota_core::{Decision, Name, Outcome};
 
 use super::grpc::{self, GrpcStatus};
 use super::prepared::is_unreported;
-use super::prepared_problem::PreparedProblem;
 use super::problem::{add_missing, problem_details};
 use super::reason::Reason;
 use super::refusal_body::RefusalBody;
@@ -113,7 +112,7 @@ impl ResponseSettings {
             jitter: report.map_or(Duration::ZERO, |report| report.jitter),
             oversized: report.map_or(&[], |report| &report.oversized),
             grpc_domain: self.grpc_domain,
-            prepared: prepared_problem(plan, reason),
+            plan: Some(plan),
         };
         let content_type = self.protocol.grpc_content_type(head);
         let mut response = match (content_type, &self.on_refused) {
@@ -213,21 +212,6 @@ fn write_shadows(plan: &Plan, decision: &Decision, headers: &mut HeaderMap) {
     if let Some(value) = text_value(&list) {
         headers.append(X_SHADOW, value);
     }
-}
-
-/// Returns the prepared body if a single limit refuses the request.
-fn prepared_problem<'p>(plan: &'p Plan, reason: Reason<'_>) -> Option<&'p PreparedProblem> {
-    let Reason::OverQuota(decision) = reason else {
-        return None;
-    };
-    let mut refusing = decision
-        .enforced()
-        .filter(|status| status.outcome.is_refusal());
-    let limit = refusing.next()?.name;
-    if refusing.next().is_some() {
-        return None;
-    }
-    plan.texts.problems.get(plan.position(limit)?)
 }
 
 /// Returns whether a hidden limit has the longest wait, in which case fields would show shorter

@@ -67,6 +67,12 @@ async fn layer_prepares_the_body_of_the_decision() {
     let minute = policy_of(one(Quota::per_minute(1)));
     let open = minute.clone().limit(per_minute("open", 9));
     let two = minute.clone().limit(per_minute("two", 1));
+    let more = |policy: Policy, names: &[&'static str]| {
+        let limits = names.iter().map(|name| per_minute(*name, 1));
+        limits.fold(policy, Policy::limit)
+    };
+    let five = more(two.clone(), &["three", "four", "five"]);
+    let six = more(five.clone(), &["six"]);
     for (policy, detail) in [
         (second, r#"Over the limit "say "when"": retry in 1 second."#),
         (
@@ -77,6 +83,14 @@ async fn layer_prepares_the_body_of_the_decision() {
         (
             two,
             r#"Over the limits "say "when"" and "two": retry in 60 seconds."#,
+        ),
+        (
+            five,
+            r#"Over the limits "say "when"", "two", "three", "four" and "five": retry in 60 seconds."#,
+        ),
+        (
+            six,
+            r#"Over the limits "say "when"", "two", "three", "four", "five" and 1 other: retry in 60 seconds."#,
         ),
     ] {
         let limited = Limited::new(policy);
