@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
+use std::hint::black_box;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -22,6 +23,8 @@ use tower_governor::GovernorLayer;
 use tower_governor::governor::GovernorConfigBuilder;
 use tower_governor::key_extractor::{GlobalKeyExtractor, KeyExtractor, PeerIpKeyExtractor};
 use tower_quota::{HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Reset, key};
+use tower_quota_core::{Charge, Key, Name, RefusalCache, RefusalCheck, Store};
+use tower_quota_testkit::{ManualClock, ModelStore, SharedStore, block_on};
 
 use crate::Outcome;
 use crate::report::{Cell, Report, Table};
@@ -95,6 +98,17 @@ pub(crate) fn run(quick: bool) -> Outcome<Report> {
     ];
     let admitted = more_than_first(rounds, REQUESTS, contenders)?;
     refused.row("an admission, to compare", admitted);
+    // A client that a shared store has refused before. The call of the store is spared.
+    for (name, limits) in [
+        ("one limit, a known refusal", One),
+        ("three limits, known refusals", Three),
+    ] {
+        let contenders = [making(), behind_known_refusals(limits)];
+        refused.row(name, more_than_first(rounds, REQUESTS, contenders)?);
+    }
+    let contenders = [Box::new(|| {}), known_check()?];
+    let check = more_than_first(rounds, REQUESTS, contenders)?;
+    refused.row("a known refusal, the check alone", check);
 
     let mut http = Table::new(
         "µs over HTTP/1.1",
@@ -142,17 +156,24 @@ const fn allowance(treatment: Treatment) -> (u32, Duration) {
     }
 }
 
-pub(crate) fn tower_quota(treatment: Treatment, limits: Limits) -> RateLimitLayer<MemoryStore> {
+fn quota(treatment: Treatment) -> Quota {
     let (burst, unit) = allowance(treatment);
-    let quota = Quota::new(1, unit).burst(u64::from(burst));
+    Quota::new(1, unit).burst(u64::from(burst))
+}
+
+fn policy(treatment: Treatment, limits: Limits) -> Policy {
+    let quota = quota(treatment);
     let by_client = |name| Limit::new(name, quota).by(key::client_ip());
     let first = Policy::new().limit(by_client("first"));
-    let policy = match limits {
+    match limits {
         One => first,
         Three => first.limit(by_client("second")).limit(by_client("third")),
         WithEveryone => first.limit(Limit::new("everyone", quota)),
-    };
-    let layer = RateLimitLayer::new(MemoryStore::new(), policy);
+    }
+}
+
+pub(crate) fn tower_quota(treatment: Treatment, limits: Limits) -> RateLimitLayer<MemoryStore> {
+    let layer = RateLimitLayer::new(MemoryStore::new(), policy(treatment, limits));
     match treatment {
         Plain => layer.headers([]),
         SameFields => layer.headers([HeaderStyle::XRateLimit(Reset::Delta)]),
@@ -198,6 +219,33 @@ pub(crate) fn making() -> Step {
 /// Returns requests to the service behind tower-quota.
 pub(crate) fn behind_tower_quota(treatment: Treatment, limits: Limits) -> Step {
     requesting(tower_quota(treatment, limits).layer(Trivial))
+}
+
+/// A cache that never asks the store again about a refusal.
+fn known_refusals() -> RefusalCache<SharedStore<ModelStore>> {
+    let store = ModelStore::with_clock(ManualClock::default());
+    RefusalCache::new(SharedStore(store)).max_age(Duration::from_secs(86_400))
+}
+
+/// Returns requests of a client whose refusal the layer knows, with the default fields.
+fn behind_known_refusals(limits: Limits) -> Step {
+    let policy = policy(Refused, limits);
+    requesting(RateLimitLayer::with_refusal_cache(known_refusals(), policy).layer(Trivial))
+}
+
+/// Returns checks of a key whose refusal a cache knows, without a layer.
+fn known_check() -> Outcome<Step> {
+    let (cache, quota) = (known_refusals(), quota(Refused));
+    let key = Key::number(Name::new("client"), 7);
+    let admitted = block_on(cache.check(&[Charge::new("first", &quota, &key)]))?;
+    let refused = block_on(cache.check(&[Charge::new("first", &quota, &key)]))?;
+    assert!(admitted.is_allowed() && !refused.is_allowed());
+    Ok(Box::new(move || {
+        let charges = [Charge::new("first", &quota, &key)];
+        let check = cache.begin(black_box(&charges));
+        assert!(matches!(&check, RefusalCheck::Refused(_)), "not known");
+        drop(black_box(check));
+    }))
 }
 
 /// Returns requests to an axum app of one route behind tower-quota, without header fields.

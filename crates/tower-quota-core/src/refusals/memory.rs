@@ -2,10 +2,12 @@
 
 use core::sync::atomic::AtomicU64;
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::sync::{Arc, MutexGuard};
 
 use smallvec::{SmallVec, smallvec};
 
+use super::digest_hasher::DigestHasher;
 use super::look_up::{KnownKey, LookUp};
 use super::record::{Record, is_counted};
 use super::stats::RefusalStats;
@@ -28,7 +30,7 @@ pub(super) struct Memory {
 
 #[derive(Default)]
 pub(super) struct Shard {
-    pub(super) records: HashMap<u128, Record>,
+    pub(super) records: HashMap<u128, Record, BuildHasherDefault<DigestHasher>>,
     /// A number that changes when the store may admit more than a record says.
     pub(super) epoch: u64,
     pub(super) stats: RefusalStats,

@@ -21,6 +21,7 @@
 //! round trip too long. Requests never wait for each other.
 
 mod call;
+mod digest_hasher;
 mod look_up;
 mod memory;
 mod record;
