@@ -42,6 +42,8 @@ mod decide;
 mod decision;
 mod entry;
 mod error;
+#[cfg(feature = "tokio")]
+mod keeper;
 mod key;
 mod key_hasher;
 mod limit_name;
@@ -66,6 +68,9 @@ pub use self::decide::decide;
 pub use self::decision::Decision;
 pub use self::entry::{DecodeError, Entry};
 pub use self::error::ConfigError;
+#[cfg(feature = "tokio")]
+#[doc(hidden)]
+pub use self::keeper::{HoldEvents, HoldId, HoldKeeper};
 pub use self::key::Key;
 #[doc(hidden)]
 pub use self::key_hasher::KeyHasher;

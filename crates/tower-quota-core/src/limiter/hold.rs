@@ -1,17 +1,16 @@
 //! Holds, which are units in use until your work ends.
 
+use core::fmt;
 use core::time::Duration;
 
 use smallvec::SmallVec;
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
 
 use super::not_ready::NotReady;
 use super::turn::Turn;
 use super::{AsKey, Limiter};
-use crate::charge::{Charge, Operation};
-use crate::decision::Decision;
-use crate::key::Key;
+use crate::charge::{Operation, OwnedCharge};
+use crate::keeper::HoldId;
 use crate::store::Store;
 
 impl<S: Store + Clone> Limiter<S> {
@@ -47,28 +46,21 @@ impl<S: Store + Clone> Turn<S> {
     /// Keeps the charge, and holds the units of concurrency limits until you drop the hold.
     pub fn hold(self) -> Hold<S> {
         let (limiter, key) = (self.limiter.clone(), self.key.clone());
-        let mut held = Held {
-            limiter,
-            key,
-            decision: self.spend(),
-        };
-        if held.charges().is_empty() {
-            // Without concurrency limits, a dropped hold has no units to release.
-            let _ = held.decision.refund();
+        let decision = self.spend();
+        let mut held = SmallVec::new();
+        for charge in limiter.charges(&key, 1, Duration::ZERO) {
+            let status = decision.status(charge.name().as_str());
+            let taken = status.map_or(0, |status| status.taken);
+            if charge.is_hold() && taken > 0 {
+                let charge = OwnedCharge::from(&charge.cost(taken));
+                let id = limiter.keeper.hold(charge.clone(), decision.at(), None);
+                held.push((id, charge));
+            }
         }
-        let runtime = Handle::try_current().ok();
-        let renewal = runtime
-            .as_ref()
-            .zip(held.shortest_ttl())
-            .map(|(runtime, ttl)| {
-                runtime
-                    .spawn(held.clone().renew_each(ttl / 3))
-                    .abort_handle()
-            });
         Hold {
+            limiter,
             held,
-            runtime,
-            renewal,
+            runtime: Handle::try_current().ok(),
         }
     }
 }
@@ -76,100 +68,91 @@ impl<S: Store + Clone> Turn<S> {
 /// Units that your work holds, returned by [`Limiter::hold`].
 ///
 /// Drop the hold to release the units. A [`MemoryStore`](crate::MemoryStore) releases the units at once, and a task of the
-/// tokio runtime releases the units in other stores.
+/// tokio runtime releases the units in other stores. If the release fails, the limiter repeats the release until the units
+/// would have expired.
 ///
-/// A task of the tokio runtime, on tokio's timer, renews the hold every third of the [`ttl`](crate::Quota::ttl). Without a
-/// runtime, the units expire after the `ttl`, so [renew](Self::renew) the hold yourself.
-#[derive(Debug)]
+/// A task of the tokio runtime, on tokio's timer, renews all holds of a limiter and its clones, before a third of the
+/// [`ttl`](crate::Quota::ttl) has passed. If the store has lost the units, because of a restart, a failover or a pause of
+/// your process, the task takes the units again, into debt if necessary. Without a runtime, the units expire after the
+/// `ttl`, so [renew](Self::renew) the hold yourself.
 #[must_use = "a dropped hold is released"]
 pub struct Hold<S: Store + Clone> {
-    held: Held<S>,
-    runtime: Option<Handle>,
-    renewal: Option<AbortHandle>,
-}
-
-#[derive(Clone, Debug)]
-struct Held<S> {
     limiter: Limiter<S>,
-    key: Key<'static>,
-    decision: Decision,
+    held: SmallVec<[(HoldId, OwnedCharge); 1]>,
+    runtime: Option<Handle>,
 }
 
 impl<S: Store + Clone> Hold<S> {
     /// Extends the hold, which then expires one [`ttl`](crate::Quota::ttl) from now.
     ///
     /// Returns `false` if units have expired, if you have [reset](Limiter::reset) the key, or if a full store has evicted it. Other work may hold the units
-    /// now, so stop your work or take a new hold.
+    /// now, so stop your work or take a new hold. On a tokio runtime, the hold takes the units again.
     ///
     /// # Errors
     /// Returns the error of the store, which may have extended the hold.
     pub async fn renew(&self) -> Result<bool, S::Error> {
-        let renewed = self.held.renew().await?;
-        Ok(renewed.statuses().iter().all(|status| status.taken > 0))
+        let mut is_held = true;
+        for (id, charge) in &self.held {
+            let Some(taken_at) = self.limiter.keeper.taken_at(*id) else {
+                is_held = false;
+                continue;
+            };
+            let renew = Operation::Renew { taken_at };
+            let renewed = self.limiter.store.apply(renew, &[charge.as_charge()]);
+            let renewed = renewed.await?;
+            is_held &= renewed.statuses().iter().all(|status| status.taken > 0);
+        }
+        Ok(is_held)
     }
 
     /// Releases the hold, and waits for the answer of the store.
     ///
     /// # Errors
-    /// Returns the error of the store. The units expire later, unless the store has released the units.
+    /// Returns the error of the store. The limiter repeats the release until the units would have expired.
     pub async fn release(mut self) -> Result<(), S::Error> {
-        if let Some(refund) = self.held.decision.refund() {
-            self.held.apply(refund).await?;
+        self.end().await
+    }
+
+    /// Releases the units. Returns the future of the answer.
+    fn end(&mut self) -> impl Future<Output = Result<(), S::Error>> + Send + use<S> {
+        let keeper = self.limiter.keeper.clone();
+        let mut calls: SmallVec<[_; 1]> = SmallVec::new();
+        for (id, charge) in core::mem::take(&mut self.held) {
+            if let Some(taken_at) = keeper.release(id) {
+                let refund = Operation::Refund { taken_at };
+                let call = self.limiter.store.apply(refund, &[charge.as_charge()]);
+                calls.push((call, charge, taken_at));
+            }
         }
-        Ok(())
-    }
-}
-
-impl<S: Store + Clone> Held<S> {
-    fn charges(&self) -> SmallVec<[Charge<'_>; 4]> {
-        let taken = |charge: &Charge<'_>| {
-            let status = self.decision.status(charge.name().as_str());
-            status.map_or(0, |status| status.taken)
-        };
-        let mut charges = self.limiter.charges(&self.key, 1, Duration::ZERO);
-        charges.retain(|charge| charge.is_hold() && taken(charge) > 0);
-        for charge in &mut charges {
-            *charge = charge.cost(taken(charge));
-        }
-        charges
-    }
-
-    fn apply(&self, operation: Operation) -> S::Future {
-        self.limiter.store.apply(operation, &self.charges())
-    }
-
-    fn shortest_ttl(&self) -> Option<Duration> {
-        let charges = self.charges();
-        charges.iter().map(|charge| charge.quota().period()).min()
-    }
-
-    fn renew(&self) -> S::Future {
-        let taken_at = self.decision.at();
-        self.apply(Operation::Renew { taken_at })
-    }
-
-    async fn renew_each(self, pause: Duration) {
-        loop {
-            #[expect(clippy::disallowed_methods, reason = "a renewal is waited for")]
-            tokio::time::sleep(pause).await;
-            // The next renewal repeats a failed renewal in time.
-            let _ = self.renew().await;
+        async move {
+            let mut ended = Ok(());
+            for (call, charge, taken_at) in calls {
+                if let Err(error) = call.await {
+                    keeper.repeat_release(charge, taken_at);
+                    ended = Err(error);
+                }
+            }
+            ended
         }
     }
 }
 
 impl<S: Store + Clone> Drop for Hold<S> {
     fn drop(&mut self) {
-        if let Some(renewal) = &self.renewal {
-            renewal.abort();
-        }
-        let Some(refund) = self.held.decision.refund() else {
+        if self.held.is_empty() {
             return;
-        };
-        // A store in memory releases the units at the first poll. Other stores need a task.
-        let released = self.held.apply(refund);
+        }
+        // A store in memory has released the units. Other stores need a task.
+        let released = self.end();
         if let Some(runtime) = &self.runtime {
             drop(runtime.spawn(released));
         }
+    }
+}
+
+impl<S: Store + Clone> fmt::Debug for Hold<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let charges = self.held.iter().map(|(_, charge)| charge);
+        f.debug_list().entries(charges).finish()
     }
 }

@@ -11,6 +11,8 @@ mod unknown_limit;
 
 use core::fmt;
 use core::time::Duration;
+#[cfg(feature = "tokio")]
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -26,6 +28,8 @@ use crate::answer::Answer;
 use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 use crate::error::ConfigError;
+#[cfg(feature = "tokio")]
+use crate::keeper::HoldKeeper;
 use crate::key::Key;
 use crate::memory::MemoryStore;
 use crate::name::Name;
@@ -84,6 +88,8 @@ pub struct Limiter<S> {
     scope: Name,
     #[cfg(feature = "tokio")]
     longest_wait: Duration,
+    #[cfg(feature = "tokio")]
+    keeper: HoldKeeper<S>,
     limits: Vec<NamedQuota>,
 }
 
@@ -122,6 +128,8 @@ impl<S: Store + Clone> Limiter<S> {
     pub fn try_new(store: S, name: impl Into<Name>, quota: Quota) -> Result<Self, ConfigError> {
         let name = name.into();
         let limiter = Self {
+            #[cfg(feature = "tokio")]
+            keeper: HoldKeeper::new(store.clone(), Arc::new(())),
             store,
             scope: name,
             #[cfg(feature = "tokio")]

@@ -6,6 +6,7 @@ mod conformance;
 mod differential;
 #[cfg(feature = "tokio")]
 mod holds;
+mod kept_holds;
 mod key;
 #[cfg(feature = "tokio")]
 mod limiter;
