@@ -9,7 +9,7 @@ use core::time::Duration;
 pub use self::mode::ChargeMode;
 use self::options::ChargeOptions;
 pub use self::owned::OwnedCharge;
-use crate::algorithm::longest_wait;
+use crate::algorithm::{MOST_COUNTED, longest_wait};
 use crate::key::Key;
 use crate::name::Name;
 use crate::penalty::Penalty;
@@ -85,8 +85,8 @@ impl<'a> Charge<'a> {
 
     /// Sets the longest wait before a refusal.
     ///
-    /// By default, only a leaky bucket waits, for any time. Windows never wait. A [forced](ChargeMode::Forced) charge of a
-    /// bucket never waits, and takes no units beyond a debt that time refills within `longest`.
+    /// By default, only a leaky bucket waits, for any time. Windows never wait. A [forced](ChargeMode::Forced) charge never
+    /// waits, and takes no units beyond a debt that the quota refills within `longest`.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.max_wait = Some(longest);
         self.with(ChargeOptions::SPECIAL)
@@ -222,12 +222,17 @@ impl<'a> Charge<'a> {
         asked.min(longest_wait(self.quota))
     }
 
-    /// Returns the microseconds in which time refills the largest debt of a forced charge.
+    /// Returns the largest debt of a forced charge, as the units of a window or log, or as the microseconds in which
+    /// time refills a bucket.
     #[doc(hidden)]
-    pub fn most_debt_micros(&self) -> u64 {
-        self.max_wait
-            .map_or(u64::MAX, micros)
-            .min(longest_wait(self.quota))
+    pub fn most_debt(&self) -> u64 {
+        let longest = self.max_wait.map_or(u64::MAX, micros);
+        if self.quota.refill() > 0 {
+            return longest.min(longest_wait(self.quota));
+        }
+        let units = u128::from(longest) * u128::from(self.quota.capacity());
+        let units = units.div_ceil(self.quota.period().as_micros().max(1));
+        u64::try_from(units).unwrap_or(u64::MAX).min(MOST_COUNTED)
     }
 
     /// Returns the end of the [turn](Self::turn) in microseconds, or `u64::MAX`.

@@ -192,7 +192,7 @@ impl Part<'_> {
             _ if units == 0 => {}
             _ if !self.is_left_out => {
                 taken = match charge.mode() {
-                    ChargeMode::Forced => state.force(quota, now, units, charge.most_debt_micros()),
+                    ChargeMode::Forced => state.force(quota, now, units, charge.most_debt()),
                     _ => state.take(quota, now, units),
                 };
                 if charge.is_refundable() {

@@ -49,7 +49,7 @@ impl Template {
                 cost: charge.units(),
                 wait_micros: match operation {
                     Operation::Refund { .. } => charge.turn_micros(),
-                    _ if charge.mode() == ChargeMode::Forced => charge.most_debt_micros(),
+                    _ if charge.mode() == ChargeMode::Forced => charge.most_debt(),
                     _ => charge.max_wait_micros(),
                 },
                 counts_refusals: charge.counts_refusals(),

@@ -119,14 +119,18 @@ impl State {
         matches!(self, Self::Bucket(bucket) if bucket.is_watched())
     }
 
-    /// Takes units into a debt. Time refills the debt of a bucket within `most_micros`.
-    pub(crate) fn force(&mut self, quota: &Quota, now: u64, cost: u64, most_micros: u64) -> u64 {
+    /// Takes units into a debt, up to the [largest](crate::Charge::most_debt).
+    pub(crate) fn force(&mut self, quota: &Quota, now: u64, cost: u64, most_debt: u64) -> u64 {
         match self {
             Self::Bucket(bucket) => {
-                let most = quota.capacity() * quota.grain() + most_micros * quota.refill();
+                let most = quota.capacity() * quota.grain() + most_debt * quota.refill();
                 bucket.charge(quota, now, cost, most) / quota.grain()
             }
-            _ => self.take(quota, now, cost),
+            Self::Holds(holds) => holds.take(quota, now, cost),
+            _ => {
+                let room = self.balance(quota, now).0 + most_debt.cast_signed();
+                self.take(quota, now, cost.min(room.max(0).cast_unsigned()))
+            }
         }
     }
 

@@ -131,3 +131,24 @@ fn forced_bucket_debt_ends_at_longest_wait() {
         assert_eq!(decision.statuses()[0].debt(), unbounded_debt);
     }
 }
+
+#[test]
+fn forced_debt_of_windows_ends_at_longest_wait() {
+    let (now, key) = (Timestamp::from_micros(1_763_712_000_000_000), Key::EVERYONE);
+    for quota in [
+        Quota::per_minute(6).fixed_window(),
+        Quota::per_minute(6).sliding_window(),
+        Quota::per_minute(6).sliding_log(),
+    ] {
+        let charge = Charge::new("minute", &quota, &key)
+            .cost(4)
+            .in_mode(ChargeMode::Forced)
+            .max_wait(Duration::from_secs(30));
+        let mut entry = Entry::default();
+        for (taken, debt) in [(4, 0), (4, 2), (1, 3), (0, 3)] {
+            let decision = entry.decide(Operation::Check, &[charge], now);
+            let status = decision.statuses()[0];
+            assert_eq!((status.taken, status.debt()), (taken, debt), "{quota:?}");
+        }
+    }
+}

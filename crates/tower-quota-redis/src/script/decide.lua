@@ -55,8 +55,15 @@ local function apply(template, charge, now)
       return max(charge:balance(state_for(charge, now), now) - before, 0)
     end
   elseif units > 0 and not charge.is_left_out then
-    -- Only a bucket reads the last argument.
-    local most = has(charge.flags, FORCED) and charge.capacity * charge.grain + charge.max_wait * charge.pace or nil
+    local most
+    if has(charge.flags, FORCED) then
+      if charge.kind == TOKEN_BUCKET then
+        most = charge.capacity * charge.grain + charge.max_wait * charge.pace
+      elseif charge.kind ~= CONCURRENT then
+        local room = charge:balance(state_for(charge, now), now) + charge.max_wait
+        units = min(units, max(room, 0))
+      end
+    end
     return edit(charge, now, 'take', units, has(charge.flags, REFUNDABLE), most)
   elseif units > 0 and has(charge.flags, COUNTS_REFUSALS) then
     edit(charge, now, 'penalise', units, 0)

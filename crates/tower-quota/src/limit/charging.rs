@@ -93,9 +93,14 @@ impl Limit {
         if let Over::Delay { step, most } = self.over {
             // A larger debt would not delay longer, but would outlast the client's requests.
             let units = most.as_micros().div_ceil(step.as_micros().max(1));
-            let debt = units.saturating_mul(u128::from(quota.grain()));
-            let refill = u128::from(quota.refill().max(1));
-            let longest = u64::try_from(debt.div_ceil(refill)).unwrap_or(u64::MAX);
+            let longest = match quota.refill() {
+                0 => units.saturating_mul(quota.period().as_micros()) / u128::from(quota.units()),
+                refill => {
+                    let debt = units.saturating_mul(u128::from(quota.grain()));
+                    debt.div_ceil(u128::from(refill))
+                }
+            };
+            let longest = u64::try_from(longest).unwrap_or(u64::MAX);
             charge = charge
                 // The debt measures how far the client is over the quota, and becomes the wait.
                 .in_mode(ChargeMode::Forced)

@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    CloseConnection, ConfigError, Flagged, Limit, MemoryStore, Over, Policy, Quota, RateLimitLayer,
-    key,
+    CloseConnection, ConfigError, Flagged, Key, Limit, MemoryStore, Over, Policy, Quota,
+    RateLimitLayer, key,
 };
 use tower_quota_testkit::ManualClock;
 
@@ -93,6 +93,28 @@ async fn debt_of_delay_ends_with_longest_delay() {
         let began = tokio_now();
         assert_eq!(limited.get().await.status(), 200);
         assert_eq!(tokio_now(), began, "{quota:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn debt_of_windows_ends_with_longest_delay() {
+    for quota in [
+        Quota::per_minute(6).fixed_window(),
+        Quota::per_minute(6).sliding_window(),
+        Quota::per_minute(6).sliding_log(),
+    ] {
+        let most = millis(1_200);
+        let tarpit = Limit::new("tarpit", quota).over(Over::Delay { step: STEP, most });
+        let store = MemoryStore::with_clock(10, ManualClock::default());
+        let layer = RateLimitLayer::new(store, policy_of(tarpit));
+        let (handle, service) = (layer.handle(), layer.layer(Inner::default()));
+        for _ in 0..30 {
+            let request = Request::new(());
+            assert_eq!(answer_to(&service, request).await.status(), 200);
+        }
+        // Three units make the longest delay.
+        let status = handle.peek("tarpit", &Key::EVERYONE).await.unwrap();
+        assert_eq!(status.debt(), 3, "{quota:?}");
     }
 }
 
