@@ -9,9 +9,10 @@ pub trait HoldEvents: Send + Sync + 'static {
         let _ = error;
     }
 
-    /// The store has lost units in use. The keeper takes them again.
-    fn lost(&self, limit: Name) {
+    /// The store has lost units in use. Returns whether the keeper takes them again.
+    fn lost(&self, limit: Name) -> bool {
         let _ = limit;
+        true
     }
 
     /// The longest hold has ended, so the units return while the work runs.

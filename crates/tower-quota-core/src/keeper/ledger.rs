@@ -266,13 +266,13 @@ impl Ledger {
         Some(next.max(self.resumes))
     }
 
-    /// Records the answer of a call. Returns the limits of which the store has lost units.
+    /// Records the answer of a call. Returns the holds that the store has lost.
     pub(super) fn answered<E>(
         &mut self,
         call: Call,
         answer: &Result<Decision, E>,
         now: Instant,
-    ) -> SmallVec<[Name; 1]> {
+    ) -> SmallVec<[(HoldId, Name); 1]> {
         self.adapt(answer.is_ok(), now);
         let mut lost = SmallVec::new();
         let ids = match call.purpose {
@@ -322,7 +322,7 @@ impl Ledger {
                 self.tick(call.sent, ttl / 3, ttl)
             } else if taken == Some(0) && !held.is_lost {
                 held.is_lost = true;
-                lost.push(held.name());
+                lost.push((HoldId(id), held.name()));
                 now
             } else {
                 self.tick(now, ttl / 6, ttl)

@@ -127,8 +127,10 @@ impl<S: Store> Keeper<S> {
             self.events.failed(error.cause());
         }
         let lost = self.ledger.lock().answered(call, answer, now());
-        for limit in lost {
-            self.events.lost(limit);
+        for (hold, limit) in lost {
+            if !self.events.lost(limit) {
+                let _ = self.ledger.lock().release(hold);
+            }
         }
     }
 }

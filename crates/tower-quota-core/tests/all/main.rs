@@ -7,6 +7,7 @@ mod differential;
 #[cfg(feature = "tokio")]
 mod holds;
 mod kept_holds;
+mod kept_holds_in_any_order;
 mod key;
 #[cfg(feature = "tokio")]
 mod limiter;

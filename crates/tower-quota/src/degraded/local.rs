@@ -1,8 +1,10 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tower_quota_core::{Charge, Decision, LimitStatus, MemoryStore, Operation, Store, Timestamp};
+use tower_quota_core::{
+    Charge, Decision, HoldKeeper, LimitStatus, MemoryStore, Operation, Store, Timestamp,
+};
 
 /// The time without local decisions before a reset of the counters, in microseconds.
 ///
@@ -12,16 +14,23 @@ const RECOVERY_GRACE_MICROS: u64 = 3_600_000_000;
 const NEVER: u64 = 0;
 
 /// Local counters, which start from the store's last refusal.
-#[derive(Default)]
 pub(crate) struct LocalCounters {
     store: MemoryStore,
+    pub(crate) keeper: HoldKeeper<MemoryStore>,
     counted_at: AtomicU64,
     catching_up: Mutex<()>,
 }
 
+impl Default for LocalCounters {
+    fn default() -> Self {
+        Self::new(MemoryStore::default())
+    }
+}
+
 impl LocalCounters {
-    pub(crate) const fn new(store: MemoryStore) -> Self {
+    pub(crate) fn new(store: MemoryStore) -> Self {
         Self {
+            keeper: HoldKeeper::new(store.clone(), Arc::new(())),
             store,
             counted_at: AtomicU64::new(NEVER),
             catching_up: Mutex::new(()),

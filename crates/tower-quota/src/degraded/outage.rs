@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tower_quota_core::Timestamp;
 
 use super::OnStoreFailure;
-use crate::observe::{Event, Observer, StoreFailure};
+use crate::observe::{Event, Observer, StoreFailure, StoreFailureKind};
 use crate::request::Rules;
 
 const REPEAT: Duration = Duration::from_secs(60);
@@ -21,10 +21,20 @@ const MOST_TEXTS: usize = 8;
 const CALM: Duration = Duration::from_secs(5);
 
 /// Logs a warning at the first failure of the store, a warning per minute with counts, and the recovery.
+///
+/// Lost holds have a warning per minute.
 #[derive(Default)]
 pub(crate) struct OutageLog {
     is_failing: AtomicBool,
     outage: Mutex<Option<Outage>>,
+    lost_holds: Mutex<Option<Timestamp>>,
+}
+
+/// What a failed call was for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FailedCall {
+    Decision { is_uncounted: bool },
+    Settlement,
 }
 
 struct Outage {
@@ -36,28 +46,51 @@ struct Outage {
     texts: Vec<String>,
     failed: u64,
     uncounted: u64,
+    unsettled: u64,
 }
 
 impl OutageLog {
-    fn failed(&self, error: &(dyn Error + 'static), is_uncounted: bool, now: Timestamp) {
+    fn failed(&self, error: &(dyn Error + 'static), call: FailedCall, now: Timestamp) {
         // A subscriber may be slow, so logging holds no lock.
-        if let Some(warning) = self.warning(error, is_uncounted, now) {
+        if let Some(warning) = self.warning(error, call, now) {
             tracing::warn!(target: "tower_quota", "{warning}");
+        }
+    }
+
+    fn lost_hold(&self, error: &(dyn Error + 'static), now: Timestamp) {
+        let is_due = {
+            let mut last = self
+                .lost_holds
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let is_due = last.is_none_or(|last| now.since(last) >= REPEAT);
+            if is_due {
+                *last = Some(now);
+            }
+            is_due
+        };
+        if is_due {
+            tracing::warn!(target: "tower_quota", "{error}");
         }
     }
 
     fn warning(
         &self,
         error: &(dyn Error + 'static),
-        is_uncounted: bool,
+        call: FailedCall,
         now: Timestamp,
     ) -> Option<String> {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = outage.is_none();
         let outage = outage.get_or_insert_with(|| Outage::new(now));
         self.is_failing.store(true, Ordering::Relaxed);
-        outage.failed += 1;
-        outage.uncounted += u64::from(is_uncounted);
+        match call {
+            FailedCall::Decision { is_uncounted } => {
+                outage.failed += 1;
+                outage.uncounted += u64::from(is_uncounted);
+            }
+            FailedCall::Settlement => outage.unsettled += 1,
+        }
         outage.last_failure = now;
         if !is_first && now.since(outage.last_look) < LOOK {
             return None;
@@ -70,17 +103,17 @@ impl OutageLog {
         if outage.texts.len() >= MOST_TEXTS || outage.texts.contains(&text) {
             return None;
         }
-        let warning = if is_first {
-            format!(
+        let warning = match call {
+            FailedCall::Decision { .. } if is_first => format!(
                 "the store of the rate limits fails, and limits do what `on_store_failure` says: {text}"
-            )
-        } else {
-            format!(
-                "the store of the rate limits has failed {} requests in {:.0?}, of which {} passed uncounted: {text}",
-                outage.failed,
-                now.since(outage.began),
-                outage.uncounted,
-            )
+            ),
+            FailedCall::Settlement if is_first => format!(
+                "the store of the rate limits fails to settle, release or renew the units of requests: {text}"
+            ),
+            _ => format!(
+                "the store of the rate limits has failed {}: {text}",
+                outage.counts(now),
+            ),
         };
         outage.last_warning = now;
         outage.texts.push(text);
@@ -98,10 +131,8 @@ impl OutageLog {
         if let Some(over) = over {
             tracing::info!(
                 target: "tower_quota",
-                "the store of the rate limits answers again. It failed {} requests in {:.0?}, of which {} passed uncounted",
-                over.failed,
-                over.last_failure.since(over.began),
-                over.uncounted,
+                "the store of the rate limits answers again. It failed {}",
+                over.counts(over.last_failure),
             );
         }
     }
@@ -112,10 +143,22 @@ impl Observer for OutageLog {
         let now = || rules.settings.local.now();
         match event {
             Event::Failed(StoreFailure {
-                choice: Some(choice),
+                kind,
                 error,
+                choice,
                 ..
-            }) => self.failed(*error, *choice == OnStoreFailure::Allow, now()),
+            }) => match (kind, choice) {
+                (StoreFailureKind::LostHold, _) => self.lost_hold(*error, now()),
+                (StoreFailureKind::Settle, _) => {
+                    self.failed(*error, FailedCall::Settlement, now());
+                }
+                (_, Some(choice)) => {
+                    let is_uncounted = *choice == OnStoreFailure::Allow;
+                    self.failed(*error, FailedCall::Decision { is_uncounted }, now());
+                }
+                // The store can never decide this request, so this is no outage.
+                (_, None) => {}
+            },
             Event::Answered { .. } if self.is_failing.load(Ordering::Relaxed) => {
                 self.answered(now());
             }
@@ -138,6 +181,20 @@ impl Outage {
             texts: Vec::new(),
             failed: 0,
             uncounted: 0,
+            unsettled: 0,
+        }
+    }
+
+    fn counts(&self, now: Timestamp) -> String {
+        let time = now.since(self.began);
+        let requests = format!(
+            "{} requests in {time:.0?}, of which {} passed uncounted",
+            self.failed, self.uncounted,
+        );
+        match (self.failed, self.unsettled) {
+            (_, 0) => requests,
+            (0, unsettled) => format!("{unsettled} settlements in {time:.0?}"),
+            (_, unsettled) => format!("{requests}, and {unsettled} settlements"),
         }
     }
 }

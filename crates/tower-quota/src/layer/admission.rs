@@ -84,7 +84,7 @@ impl Admission {
 
 impl Drop for Rare {
     fn drop(&mut self) {
-        for record in [&self.record, &self.holds].into_iter().flatten() {
+        for record in [&mut self.record, &mut self.holds].into_iter().flatten() {
             record.give_back();
         }
     }

@@ -9,19 +9,23 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use tokio::runtime::Handle;
-use tower_quota_core::{BoxStore, Charge, Operation, RefusalCache, Store};
+use tower_quota_core::{
+    BoxStore, Charge, HoldEvents, HoldId, HoldKeeper, Name, Operation, OwnedCharge, RefusalCache,
+    Store, Timestamp,
+};
 
 use super::settings::Settings;
 use crate::checks::Checks;
 use crate::clients::Blocks;
+use crate::limit::Limit;
 use crate::observe::{Event, StoreFailure, StoreFailureKind};
 use crate::policy::Policy;
 use crate::request::{Observed, Queue, Rules};
-use crate::settle::within;
-use crate::settle::{Counted, Settler, detach};
+use crate::settle::{Counted, DroppedRelease, LostHold, Settler, detach, within};
 
 pub(crate) struct Shared<S> {
     pub(crate) store: CachedStore<S>,
+    keeper: HoldKeeper<CachedStore<S>>,
     state: Arc<State>,
 }
 
@@ -77,17 +81,20 @@ impl<S: Store> Shared<S> {
             queue: Arc::new(Queue::new(Queue::DEFAULT_CAPACITY)),
             blocks: OnceLock::new(),
         };
+        Self::of(store, Arc::new(state))
+    }
+
+    fn of(store: CachedStore<S>, state: Arc<State>) -> Self {
+        let keeper = HoldKeeper::new(store.clone(), Arc::clone(&state) as Arc<dyn HoldEvents>);
         Self {
             store,
-            state: Arc::new(state),
+            keeper,
+            state,
         }
     }
 
     pub(crate) fn boxed(&self) -> Shared<BoxStore> {
-        Shared {
-            store: self.store.boxed(),
-            state: Arc::clone(&self.state),
-        }
+        Shared::of(self.store.boxed(), Arc::clone(&self.state))
     }
 }
 
@@ -152,13 +159,49 @@ impl<S: Store> Settler for Shared<S> {
             rules.settings.local.apply(operation, charges);
             return;
         }
+        let mut releases: Vec<OwnedCharge> = Vec::new();
+        if matches!(operation, Operation::Refund { .. }) {
+            let held = charges.iter().filter(|charge| charge.is_hold());
+            releases.extend(held.map(OwnedCharge::from));
+        }
+        let keeper = self.keeper.clone();
         let answer = within(self.timeout(), self.store.apply(operation, charges));
         let call = async move {
-            if let Err(error) = answer.await {
-                tell_failed_settlement(&rules, error.error());
+            let Err(error) = answer.await else {
+                return;
+            };
+            tell_failure(&rules, StoreFailureKind::Settle, error.error());
+            // A release twice is a release once, because its instant identifies the hold.
+            if let Operation::Refund { taken_at } = operation {
+                for charge in releases {
+                    keeper.repeat_release(charge, taken_at);
+                }
             }
         };
         detach(call, runtime);
+    }
+
+    fn hold(
+        &self,
+        counted: Counted,
+        charge: OwnedCharge,
+        taken_at: Timestamp,
+        longest: Option<Duration>,
+    ) -> HoldId {
+        match counted {
+            Counted::Shared => self.keeper.hold(charge, taken_at, longest),
+            Counted::Locally => {
+                let rules = self.rules();
+                rules.settings.local.keeper.hold(charge, taken_at, longest)
+            }
+        }
+    }
+
+    fn release(&self, counted: Counted, hold: HoldId) -> Option<Timestamp> {
+        match counted {
+            Counted::Shared => self.keeper.release(hold),
+            Counted::Locally => self.rules().settings.local.keeper.release(hold),
+        }
     }
 
     fn timeout(&self) -> Duration {
@@ -166,7 +209,7 @@ impl<S: Store> Settler for Shared<S> {
     }
 
     fn failed(&self, error: &(dyn Error + 'static)) {
-        tell_failed_settlement(&self.rules(), error);
+        tell_failure(&self.rules(), StoreFailureKind::Settle, error);
     }
 
     fn checks(&self) -> &Checks {
@@ -178,9 +221,41 @@ impl<S: Store> Settler for Shared<S> {
     }
 }
 
-fn tell_failed_settlement(rules: &Rules, error: &(dyn Error + 'static)) {
+impl HoldEvents for State {
+    fn failed(&self, error: &(dyn Error + 'static)) {
+        tell_failure(&self.rules(), StoreFailureKind::Settle, error);
+    }
+
+    fn lost(&self, limit: Name) -> bool {
+        let rules = self.rules();
+        // After a change of the policy, another algorithm counts the units.
+        let is_hold = rules.plan.limit(limit).is_some_and(Limit::is_hold);
+        if is_hold {
+            tell_failure(&rules, StoreFailureKind::LostHold, &LostHold(limit));
+        }
+        is_hold
+    }
+
+    fn outlived(&self, limit: Name) {
+        let rules = self.rules();
+        let longest = rules
+            .plan
+            .limit(limit)
+            .and_then(|limit| limit.longest_hold.as_ref());
+        if let Some(longest) = longest {
+            longest.log(limit);
+        }
+    }
+
+    fn dropped(&self) {
+        tell_failure(&self.rules(), StoreFailureKind::Settle, &DroppedRelease);
+    }
+}
+
+/// Tells a failure that decides no request.
+fn tell_failure(rules: &Rules, kind: StoreFailureKind, error: &(dyn Error + 'static)) {
     let failure = StoreFailure {
-        kind: StoreFailureKind::Settle,
+        kind,
         error,
         duration: None,
         choice: None,

@@ -51,10 +51,12 @@ pub(crate) enum StoreFailureKind {
     Store,
     Timeout,
     Settle,
+    /// A renewal found that the store has lost units in use.
+    LostHold,
 }
 
 impl StoreFailureKind {
-    pub(crate) const LABELS: [&str; 3] = ["store", "timeout", "settle"];
+    pub(crate) const LABELS: [&str; 4] = ["store", "timeout", "settle", "lost_hold"];
 
     pub(crate) const fn label(self) -> &'static str {
         Self::LABELS[self as usize]

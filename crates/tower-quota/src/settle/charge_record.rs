@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::runtime::Handle;
-use tower_quota_core::{Charge, Decision, Name, Operation, OwnedCharge, Timestamp};
+use tower_quota_core::{Charge, Decision, HoldId, Name, Operation, OwnedCharge, Timestamp};
 
 use super::Settle;
-use super::hold::{HeldUnits, LongestHold, Renewal};
+use super::hold::LongestHold;
 use super::rule::SettleRule;
 use crate::checks::Checks;
 use crate::policy::Policy;
@@ -24,6 +24,18 @@ pub(crate) trait Settler: Send + Sync {
         charges: &[Charge<'_>],
         runtime: Option<&Handle>,
     );
+
+    /// Renews units until `release`, at most for the longest time.
+    fn hold(
+        &self,
+        counted: Counted,
+        charge: OwnedCharge,
+        taken_at: Timestamp,
+        longest: Option<Duration>,
+    ) -> HoldId;
+
+    /// Ends the renewals. Returns the instant of the units to release, if the caller has to release them.
+    fn release(&self, counted: Counted, hold: HoldId) -> Option<Timestamp>;
 
     fn timeout(&self) -> Duration;
 
@@ -50,6 +62,7 @@ pub(crate) struct RecordedCharge {
     /// The rule that settles, absent if the charge is only recorded for a refund.
     pub(super) rule: Option<SettleRule>,
     longest_hold: Option<LongestHold>,
+    hold: Option<HoldId>,
 }
 
 pub(crate) struct ChargeRecord {
@@ -58,7 +71,6 @@ pub(crate) struct ChargeRecord {
     counted: Counted,
     at: Timestamp,
     pub(super) charges: Vec<RecordedCharge>,
-    _renewal: Option<Renewal>,
 }
 
 impl Counted {
@@ -79,6 +91,7 @@ impl RecordedCharge {
             available: 0,
             rule,
             longest_hold: None,
+            hold: None,
         }
     }
 
@@ -106,14 +119,6 @@ impl RecordedCharge {
 
     pub(crate) fn is_hold(&self) -> bool {
         self.charge.as_charge().is_hold()
-    }
-
-    fn held_units(&self) -> Option<HeldUnits> {
-        let charge = self.charge.as_charge().cost(self.taken);
-        (self.is_hold() && self.taken > 0).then(|| HeldUnits {
-            charge: OwnedCharge::from(&charge),
-            longest: self.longest_hold.clone(),
-        })
     }
 
     /// Returns the most units that a settlement adds, so that a wrong cost does not lock the client out for years.
@@ -154,23 +159,21 @@ impl ChargeRecord {
             recorded.available = status.taken.saturating_add(status.remaining());
             !status.outcome.is_refusal()
         });
-        let holds = charges
-            .iter()
-            .filter_map(RecordedCharge::held_units)
-            .collect();
-        let renewer = Arc::clone(&settler);
-        let taken_at = decision.at();
-        let renewal = Renewal::start(holds, move |holds| {
-            renewer.apply(counted, Operation::Renew { taken_at }, holds, None);
-        });
+        let at = decision.at();
+        for recorded in &mut charges {
+            if recorded.is_hold() && recorded.taken > 0 {
+                let held = OwnedCharge::from(&recorded.as_charge().cost(recorded.taken));
+                let longest = recorded.longest_hold.as_ref().map(|hold| hold.longest);
+                recorded.hold = Some(settler.hold(counted, held, at, longest));
+            }
+        }
         Self {
             settler,
             // Remember the runtime, because the record may be dropped outside of a runtime.
             runtime: Handle::try_current().ok(),
             counted,
-            at: decision.at(),
+            at,
             charges,
-            _renewal: renewal,
         }
     }
 
@@ -183,8 +186,28 @@ impl ChargeRecord {
         (!self.charges.is_empty()).then_some(self)
     }
 
-    pub(crate) fn give_back(&self) {
+    pub(crate) fn give_back(&mut self) {
+        self.release_moved();
         self.settle(self.charges.iter().map(|_| Settle::Refund));
+    }
+
+    /// Ends the renewals, and releases units that have another instant than the other charges.
+    pub(super) fn release_moved(&mut self) {
+        for position in 0..self.charges.len() {
+            let recorded = &mut self.charges[position];
+            let Some(hold) = recorded.hold.take() else {
+                continue;
+            };
+            let taken_at = self.settler.release(self.counted, hold);
+            if taken_at == Some(self.at) {
+                continue;
+            }
+            let units = core::mem::take(&mut recorded.taken);
+            if let Some(taken_at) = taken_at {
+                let charge = self.charges[position].charge(units);
+                self.apply(Operation::Refund { taken_at }, &[charge]);
+            }
+        }
     }
 
     pub(super) fn settle(&self, settled: impl IntoIterator<Item = Settle>) {

@@ -1,13 +1,13 @@
 //! The units that a request holds for a [concurrency limit](crate::Quota::concurrent).
 
+use core::error::Error;
+use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::sync::Arc;
 
 use http::response::Parts;
-use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
-use tower_quota_core::{Charge, OwnedCharge};
+use tower_quota_core::Name;
 
 use super::rule::SettleRule;
 use super::{ResponseEnd, Rule, Settle};
@@ -34,7 +34,7 @@ impl Rule for Release {
 /// The longest time for which the layer renews a hold. Clones log the first hold that reaches the end.
 #[derive(Clone)]
 pub(crate) struct LongestHold {
-    longest: Duration,
+    pub(super) longest: Duration,
     is_logged: Arc<AtomicBool>,
 }
 
@@ -45,69 +45,47 @@ impl LongestHold {
             is_logged: Arc::default(),
         }
     }
-}
 
-/// Units to renew.
-pub(super) struct HeldUnits {
-    pub(super) charge: OwnedCharge,
-    pub(super) longest: Option<LongestHold>,
-}
-
-impl HeldUnits {
-    fn ttl(&self) -> Duration {
-        self.charge.as_charge().quota().period()
-    }
-
-    /// Returns whether the longest hold ends before the units expire. Logs the first such hold.
-    fn is_over(&self, age: Duration) -> bool {
-        let Some(LongestHold { longest, is_logged }) = &self.longest else {
-            return false;
-        };
-        // The last renewal was at most a third of the `ttl` ago.
-        let expires = age + self.ttl() - self.ttl() / 3;
-        if expires >= *longest && !is_logged.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                target: "tower_quota",
-                "the limit {:?}: a request has held units for {longest:?}, so the units return while the request runs. \
-                 Put timeouts for bodies and responses inside the layer. This is logged once",
-                self.charge.name().as_str(),
-            );
+    pub(crate) fn log(&self, limit: Name) {
+        if self.is_logged.swap(true, Ordering::Relaxed) {
+            return;
         }
-        expires >= *longest
+        tracing::warn!(
+            target: "tower_quota",
+            "the limit {:?}: a request has held units for {:?}, so the units return while the request runs. \
+             Put timeouts for bodies and responses inside the layer. This is logged once",
+            limit.as_str(),
+            self.longest,
+        );
     }
 }
 
-pub(super) struct Renewal(AbortHandle);
+/// Units in use that the store has lost.
+#[derive(Debug)]
+pub(crate) struct LostHold(pub(crate) Name);
 
-impl Renewal {
-    /// Starts the renewals. Without a runtime, holds expire after their `ttl`.
-    pub(super) fn start(
-        mut holds: Vec<HeldUnits>,
-        renew: impl Fn(&[Charge<'_>]) + Send + 'static,
-    ) -> Option<Self> {
-        let shortest = holds.iter().map(HeldUnits::ttl).min()?;
-        let renewing = async move {
-            let mut age = Duration::ZERO;
-            while !holds.is_empty() {
-                // Renewing after a third of the time leaves room to repeat a failed renewal.
-                #[expect(clippy::disallowed_methods, reason = "a renewal is waited for")]
-                tokio::time::sleep(shortest / 3).await;
-                age += shortest / 3;
-                holds.retain(|hold| !hold.is_over(age));
-                let charges: Vec<Charge<'_>> =
-                    holds.iter().map(|hold| hold.charge.as_charge()).collect();
-                if !charges.is_empty() {
-                    renew(&charges);
-                }
-            }
-        };
-        let task = Handle::try_current().ok()?.spawn(renewing);
-        Some(Self(task.abort_handle()))
+/// A failed release that the layer no longer repeats.
+#[derive(Debug)]
+pub(crate) struct DroppedRelease;
+
+impl fmt::Display for LostHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the store has lost units in use of the limit {:?}, so they are taken again",
+            self.0.as_str(),
+        )
     }
 }
 
-impl Drop for Renewal {
-    fn drop(&mut self) {
-        self.0.abort();
+impl Error for LostHold {}
+
+impl fmt::Display for DroppedRelease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "too many failed releases wait for the store, so the oldest units return by their expiry",
+        )
     }
 }
+
+impl Error for DroppedRelease {}

@@ -56,10 +56,16 @@
 //! the process dies, the hold expires after the [`ttl`](crate::Quota::ttl).
 //!
 //! An asynchronous store releases the units in a task, after the last byte. If a client sends the next request at once,
-//! the request can arrive before the release.
+//! the request can arrive before the release. If the release fails, the layer repeats the release every half second until
+//! the units would have expired, for the newest 10,000 failures.
 //!
-//! The renewal is a task on tokio's timer. Without a runtime, the layer cannot renew, so the hold of a request expires
-//! after the `ttl` even if the request runs on. On a runtime without a timer, the task panics, and the hold expires too.
+//! If the store has lost the units, because of a restart, a failover or a pause of your process, the next renewal takes the
+//! units again, into debt if necessary. The count is right again after a third of the `ttl`. The layer logs a warning, at
+//! most once a minute.
+//!
+//! One task on tokio's timer renews all holds of a layer. Without a runtime, the layer cannot renew, so the hold of a
+//! request expires after the `ttl` even if the request runs on. On a runtime without a timer, the task panics, and the hold
+//! expires too.
 //!
 //! Bound the holds of requests that stall by [`Limit::longest_hold`](crate::Limit::longest_hold).
 //!
@@ -86,7 +92,7 @@
 //! | the client left before the store answered | 0 for limits that settle, and for all limits if any may wait. Otherwise the cost, or 0 if the store had not got the call |
 //! | the store answered too late | 0 if the limit settles or [refuses](crate::OnStoreFailure::Refuse) |
 //! | the store was unavailable, and the limit is [local](crate::OnStoreFailure::Local) | settled in this process |
-//! | the store is unavailable when settling | the estimate; [`on_store_error`](crate::RateLimitLayer::on_store_error) gets the error |
+//! | the store is unavailable when settling | the estimate, but the layer repeats the release of a hold; [`on_store_error`](crate::RateLimitLayer::on_store_error) gets the error |
 //!
 //! # The longest debt
 //!
@@ -123,7 +129,7 @@ pub use self::amount::{BodyBytes, body_bytes, cost_header, try_cost_header};
 pub(crate) use self::charge_record::{ChargeRecord, Counted, RecordedCharge, Settler};
 pub(crate) use self::detach::detach;
 pub use self::end::ResponseEnd;
-pub(crate) use self::hold::{LongestHold, release};
+pub(crate) use self::hold::{DroppedRelease, LongestHold, LostHold, release};
 pub(crate) use self::in_flight::InFlight;
 pub(crate) use self::meter::Meter;
 pub use self::reservation::Reservation;

@@ -236,6 +236,7 @@ impl Settlement {
 
 impl Drop for Settlement {
     fn drop(&mut self) {
+        self.record.release_moved();
         let settled = self
             .settled
             .get_mut()

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tower_quota::{Check, MemoryStore, OnStoreFailure, Policy, RateLimitLayer};
+use tower_quota::settle::only_failures;
+use tower_quota::{Check, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer};
 use tower_quota_dev::record_log;
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 use tracing::Level;
@@ -51,6 +52,41 @@ async fn outage_is_logged_with_its_counts() {
     clock.advance(Duration::from_secs(5));
     client.get_paths(5, "").await;
     let over = "the store of the rate limits answers again. It failed 20 requests in 61s, of which 20 passed uncounted";
+    assert_eq!(lines(&log, &mut seen), [(Level::INFO, over.to_owned())]);
+}
+
+#[tokio::test]
+async fn failed_settlements_are_logged_with_their_counts() {
+    let (log, mut seen) = (Log::default(), 0);
+    let _guard = record_log(log.clone());
+    let (store, clock) = (ScriptedStore::new(), ManualClock::default());
+    let limit = Limit::new("minute", Quota::per_minute(100)).settle(only_failures());
+    let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(limit))
+        .local_store(MemoryStore::with_clock(100, clock.clone()));
+    let mut client = Client::of(app().layer(layer)).await;
+    // The store stops between a check and its refund.
+    let mut fail_refund = async |text: &str| {
+        store.push(ScriptedAnswer::memory());
+        store.push(ScriptedAnswer::error(text));
+        client.get_paths(1, "").await;
+    };
+    fail_refund("away").await;
+    let first = "the store of the rate limits fails to settle, release or renew the units of requests: away";
+    assert_eq!(lines(&log, &mut seen), [(Level::WARN, first.to_owned())]);
+    clock.advance(Duration::from_secs(1));
+    fail_refund("not asked").await;
+    let second = "the store of the rate limits has failed 2 settlements in 1s: not asked";
+    assert_eq!(lines(&log, &mut seen), [(Level::WARN, second.to_owned())]);
+    clock.advance(Duration::from_secs(1));
+    store.push(ScriptedAnswer::error("timed out"));
+    client.get_paths(1, "").await;
+    let third = "the store of the rate limits has failed 1 requests in 2s, of which 1 passed uncounted, \
+                 and 2 settlements: timed out";
+    assert_eq!(lines(&log, &mut seen), [(Level::WARN, third.to_owned())]);
+    clock.advance(Duration::from_secs(5));
+    client.get_paths(1, "").await;
+    let over = "the store of the rate limits answers again. It failed 1 requests in 2s, of which 1 passed \
+                uncounted, and 2 settlements";
     assert_eq!(lines(&log, &mut seen), [(Level::INFO, over.to_owned())]);
 }
 

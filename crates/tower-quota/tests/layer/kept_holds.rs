@@ -1,0 +1,201 @@
+//! Holds of requests when a store loses data, fails, or restarts.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use axum::body::Body;
+use axum::response::Response;
+use http::Request;
+use tokio::task::JoinHandle;
+use tower::{Layer, ServiceExt, service_fn};
+use tower_quota::store::{Charge, Operation};
+use tower_quota::{
+    Key, Limit, MemoryStore, OnStoreFailure, Quota, RateLimitLayer, RedisStore, Store,
+};
+use tower_quota_dev::RedisServer;
+use tower_quota_testkit::{ManualClock, ScriptedAnswer};
+
+use crate::fixture::{ScriptedStore, failing_store};
+use crate::holds::{left, until_free};
+use crate::shared::{answer_to, millis, policy_of, secs};
+
+const STREAMS: Quota = Quota::concurrent(2);
+
+/// Starts requests that never end.
+async fn started<S: Store + Clone>(
+    layer: &RateLimitLayer<S>,
+    requests: usize,
+) -> Vec<JoinHandle<Result<Response, Infallible>>> {
+    let begun = Arc::new(tokio::sync::Semaphore::new(0));
+    let beginning = Arc::clone(&begun);
+    let never = service_fn(move |_: Request<Body>| {
+        beginning.add_permits(1);
+        std::future::pending::<Result<Response, Infallible>>()
+    });
+    let service = layer.layer(never);
+    let mut running = Vec::new();
+    for _ in 0..requests {
+        let request = service.clone().oneshot(Request::new(Body::empty()));
+        let request = async { request.await.map(|response| response.map(Body::new)) };
+        running.push(tokio::spawn(request));
+    }
+    let count = u32::try_from(requests).unwrap();
+    let _all = begun.acquire_many(count).await.unwrap();
+    running
+}
+
+fn end(running: Vec<JoinHandle<Result<Response, Infallible>>>) {
+    running.iter().for_each(JoinHandle::abort);
+}
+
+fn lose<S: Store>(store: &S) -> impl Future<Output = ()> + use<S> {
+    let everyone = Key::EVERYONE;
+    let reset = store.apply(
+        Operation::Reset,
+        &[Charge::new("streams", &STREAMS, &everyone)],
+    );
+    async {
+        reset.await.unwrap();
+    }
+}
+
+async fn pass(clocks: &[&ManualClock], seconds: u64) {
+    for _ in 0..seconds {
+        for clock in clocks {
+            clock.advance(secs(1));
+        }
+        tokio::time::advance(secs(1)).await;
+        for _ in 0..4 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// The errors that the layer told.
+type Errors = Arc<Mutex<Vec<String>>>;
+
+fn layer_of(store: &ScriptedStore) -> (RateLimitLayer<ScriptedStore>, Errors) {
+    let errors = Errors::default();
+    let told = Arc::clone(&errors);
+    let layer = RateLimitLayer::new(store.clone(), policy_of(Limit::new("streams", STREAMS)))
+        .on_store_error(move |error| told.lock().unwrap().push(error.to_string()));
+    (layer, errors)
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_hold_of_running_request_is_counted_again() {
+    let store = ScriptedStore::new();
+    let (layer, errors) = layer_of(&store);
+    let running = started(&layer, 2).await;
+    pass(&[store.clock()], 1).await;
+    lose(store.memory()).await;
+    pass(&[store.clock()], 20).await;
+    assert_eq!(left(store.memory(), "streams", STREAMS).await, 0);
+    let lost = "the store has lost units in use of the limit \"streams\", so they are taken again";
+    assert_eq!(*errors.lock().unwrap(), [lost, lost]);
+    pass(&[store.clock()], 120).await;
+    assert_eq!(left(store.memory(), "streams", STREAMS).await, 0);
+    end(running);
+    pass(&[store.clock()], 1).await;
+    assert_eq!(left(store.memory(), "streams", STREAMS).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hold_of_changed_limit_is_not_taken_again() {
+    let store = ScriptedStore::new();
+    let (layer, errors) = layer_of(&store);
+    let running = started(&layer, 1).await;
+    let minute = Quota::per_minute(5);
+    layer
+        .handle()
+        .replace_policy(policy_of(Limit::new("streams", minute)));
+    let service = layer.layer(service_fn(|_: Request<Body>| async {
+        Ok::<_, Infallible>(Response::new(Body::empty()))
+    }));
+    let answer = answer_to(&service, Request::new(Body::empty())).await;
+    assert_eq!(answer.status(), 200);
+    pass(&[store.clock()], 120).await;
+    assert_eq!(left(store.memory(), "streams", minute).await, 5);
+    assert!(errors.lock().unwrap().is_empty());
+    end(running);
+    pass(&[store.clock()], 1).await;
+    assert_eq!(left(store.memory(), "streams", minute).await, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_release_of_request_is_repeated() {
+    let store = ScriptedStore::new();
+    let (layer, errors) = layer_of(&store);
+    let running = started(&layer, 2).await;
+    store.set_default(ScriptedAnswer::error("down"));
+    end(running);
+    pass(&[store.clock()], 5).await;
+    assert_eq!(left(store.memory(), "streams", STREAMS).await, 0);
+    assert!(errors.lock().unwrap().len() >= 2);
+    store.set_default(ScriptedAnswer::memory());
+    pass(&[store.clock()], 1).await;
+    assert_eq!(left(store.memory(), "streams", STREAMS).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn local_hold_is_counted_again() {
+    let clock = ManualClock::default();
+    let local = MemoryStore::with_clock(100, clock.clone());
+    let policy = policy_of(Limit::new("streams", STREAMS)).on_store_failure(OnStoreFailure::Local);
+    let layer = RateLimitLayer::new(failing_store(), policy).local_store(local.clone());
+    let running = started(&layer, 1).await;
+    pass(&[&clock], 1).await;
+    lose(&local).await;
+    pass(&[&clock], 20).await;
+    assert_eq!(left(&local, "streams", STREAMS).await, 1);
+    pass(&[&clock], 120).await;
+    assert_eq!(left(&local, "streams", STREAMS).await, 1);
+    end(running);
+    pass(&[&clock], 1).await;
+    assert_eq!(left(&local, "streams", STREAMS).await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn emptied_redis_counts_running_requests_again() {
+    let server = RedisServer::start();
+    let store = RedisStore::options().deadline(secs(5));
+    let store = store.connect(&server.url()).await.unwrap();
+    let streams = STREAMS.ttl(millis(1_200));
+    let layer = RateLimitLayer::new(store.clone(), policy_of(Limit::new("streams", streams)));
+    let running = started(&layer, 2).await;
+    server.command("FLUSHALL").unwrap();
+    assert_eq!(left(&store, "streams", streams).await, 2);
+    until_free(&store, 0).await;
+    end(running);
+    until_free(&store, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_end_in_an_outage_return_their_units() {
+    let server = RedisServer::start();
+    let store = RedisStore::options().deadline(millis(100));
+    let store = store.connect(&server.url()).await.unwrap();
+    let layer = RateLimitLayer::new(store.clone(), policy_of(Limit::new("streams", STREAMS)));
+    let running = started(&layer, 2).await;
+    server.pause();
+    // Unanswered calls open the breaker.
+    let everyone = Key::EVERYONE;
+    let check = [Charge::new("other", &STREAMS, &everyone).cost(0)];
+    while !matches!(
+        store.check(&check).await,
+        Err(tower_quota::redis::RedisStoreError::BreakerOpen { .. })
+    ) {}
+    end(running);
+    while store.stats().errors.breaker_open < 3 {
+        tokio::task::yield_now().await;
+    }
+    server.resume();
+    let reached = async {
+        // Calls fail until the breaker closes.
+        while store.check(&check).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(secs(5), reached).await.unwrap();
+    until_free(&store, 2).await;
+}
