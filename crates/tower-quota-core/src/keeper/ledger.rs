@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::collections::{BTreeSet, VecDeque};
 
 use hashbrown::HashMap;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use tokio::time::Instant;
 
 use crate::charge::{Charge, Operation, OwnedCharge};
@@ -68,14 +68,14 @@ pub(super) enum Step {
 /// A call of the store.
 pub(super) struct Call {
     pub(super) operation: Operation,
-    pub(super) charges: SmallVec<[OwnedCharge; 1]>,
+    pub(super) charges: Vec<OwnedCharge>,
     sent: Instant,
     purpose: Purpose,
 }
 
 enum Purpose {
     /// Renews these holds, or takes one again.
-    Keep(SmallVec<[u64; 1]>),
+    Keep(Vec<u64>),
     Release {
         until: Instant,
     },
@@ -233,7 +233,7 @@ impl Ledger {
         if held.is_over() {
             return Some(Step::Outlived(limit));
         }
-        let (mut charges, mut ids) = (smallvec![charge], smallvec![id]);
+        let (mut charges, mut ids) = (vec![charge], vec![id]);
         while operation != Operation::Charge && charges.len() < Charge::MOST {
             // The limits of one key and request have one instant.
             let Some(&(_, id)) = self.due.first().filter(|(due, _)| *due <= now) else {
@@ -390,7 +390,7 @@ impl Owed {
             operation: Operation::Refund {
                 taken_at: self.taken_at,
             },
-            charges: smallvec![self.charge],
+            charges: vec![self.charge],
             sent: now,
             purpose: Purpose::Release { until: self.until },
         }

@@ -1,4 +1,5 @@
 //! Tests how holds survive the loss of their store, failures and many neighbours.
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::time::Duration;
 

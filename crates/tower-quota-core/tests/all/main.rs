@@ -6,7 +6,9 @@ mod conformance;
 mod differential;
 #[cfg(feature = "tokio")]
 mod holds;
+#[cfg(feature = "tokio")]
 mod kept_holds;
+#[cfg(feature = "tokio")]
 mod kept_holds_in_any_order;
 mod key;
 #[cfg(feature = "tokio")]

@@ -12,7 +12,7 @@ use tower_quota::store::{Charge, Operation};
 use tower_quota::{
     Key, Limit, MemoryStore, OnStoreFailure, Quota, RateLimitLayer, RedisStore, Store,
 };
-use tower_quota_dev::RedisServer;
+use tower_quota_dev::{RedisCluster, RedisServer};
 use tower_quota_testkit::{ManualClock, ScriptedAnswer};
 
 use crate::fixture::{ScriptedStore, failing_store};
@@ -155,19 +155,38 @@ async fn local_hold_is_counted_again() {
     assert_eq!(left(&local, "streams", STREAMS).await, 2);
 }
 
+/// Empties the servers while two requests run.
+async fn counts_again(store: RedisStore, empty: impl Fn()) {
+    let streams = STREAMS.ttl(millis(1_200));
+    let layer = RateLimitLayer::new(store.clone(), policy_of(Limit::new("streams", streams)));
+    let running = started(&layer, 2).await;
+    empty();
+    assert_eq!(left(&store, "streams", streams).await, 2);
+    until_free(&store, 0).await;
+    end(running);
+    until_free(&store, 2).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn emptied_redis_counts_running_requests_again() {
     let server = RedisServer::start();
     let store = RedisStore::options().deadline(secs(5));
     let store = store.connect(&server.url()).await.unwrap();
-    let streams = STREAMS.ttl(millis(1_200));
-    let layer = RateLimitLayer::new(store.clone(), policy_of(Limit::new("streams", streams)));
-    let running = started(&layer, 2).await;
-    server.command("FLUSHALL").unwrap();
-    assert_eq!(left(&store, "streams", streams).await, 2);
-    until_free(&store, 0).await;
-    end(running);
-    until_free(&store, 2).await;
+    counts_again(store, || drop(server.command("FLUSHALL").unwrap())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn emptied_cluster_counts_running_requests_again() {
+    let servers = RedisCluster::start();
+    let url = format!("redis+cluster://127.0.0.1:{}", servers.node(0).port());
+    let store = RedisStore::options().deadline(secs(5));
+    let store = store.connect(&url).await.unwrap();
+    let empty = || {
+        for primary in 0..3 {
+            servers.node(primary).command("FLUSHALL").unwrap();
+        }
+    };
+    counts_again(store, empty).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -26,6 +26,7 @@ mod holds;
 mod holds_cluster;
 #[cfg(all(feature = "axum", feature = "redis"))]
 mod holds_redis;
+#[cfg(all(feature = "axum", feature = "redis"))]
 mod kept_holds;
 #[cfg(feature = "lease")]
 mod leases;
