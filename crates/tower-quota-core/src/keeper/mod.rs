@@ -8,6 +8,7 @@ mod events;
 mod ledger;
 mod task;
 
+use core::error::Error;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -86,6 +87,10 @@ impl<S: Store> HoldKeeper<S> {
         if is_full {
             self.0.events.dropped();
         }
+    }
+
+    pub(crate) fn failed(&self, error: &(dyn Error + 'static)) {
+        self.0.events.failed(error);
     }
 
     /// Starts the task if it does not run, or wakes it for an earlier call.

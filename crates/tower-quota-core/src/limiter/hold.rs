@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::time::Duration;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::runtime::Handle;
@@ -10,7 +11,7 @@ use super::not_ready::NotReady;
 use super::turn::Turn;
 use super::{AsKey, Limiter};
 use crate::charge::{Operation, OwnedCharge};
-use crate::keeper::HoldId;
+use crate::keeper::{HoldEvents, HoldId, HoldKeeper};
 use crate::store::Store;
 
 impl<S: Store + Clone> Limiter<S> {
@@ -39,6 +40,14 @@ impl<S: Store + Clone> Limiter<S> {
     /// fails.
     pub async fn hold<K: AsKey + ?Sized>(&self, key: &K) -> Result<Hold<S>, NotReady<S::Error>> {
         self.turn(key, 1, Duration::ZERO).await.map(Turn::hold)
+    }
+
+    /// Tells the failures of holds.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn on_hold_events(mut self, events: Arc<dyn HoldEvents>) -> Self {
+        self.keeper = HoldKeeper::new(self.store.clone(), events);
+        self
     }
 }
 
@@ -128,6 +137,7 @@ impl<S: Store + Clone> Hold<S> {
             let mut ended = Ok(());
             for (call, charge, taken_at) in calls {
                 if let Err(error) = call.await {
+                    keeper.failed(&error);
                     keeper.repeat_release(charge, taken_at);
                     ended = Err(error);
                 }

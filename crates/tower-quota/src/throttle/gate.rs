@@ -1,13 +1,12 @@
 use core::convert::Infallible;
-use core::error::Error;
 use core::time::Duration;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
 use tower_quota_core::{Key, Limiter, NotReady, Store, Turn};
 
 use super::error::{ThrottleError, Throttled};
+use super::failures::Failures;
 use super::pushbacks::{Pushbacks, now};
 
 /// Decides about requests while the store fails.
@@ -29,13 +28,8 @@ pub(super) struct Gate<S> {
     pub(super) max_pushback: Duration,
     pub(super) places: Arc<Semaphore>,
     pub(super) on_store_failure: StoreFailure,
-    pub(super) on_store_error: Option<Arc<StoreErrorListener>>,
-    pub(super) last_warning: Arc<Mutex<Option<Instant>>>,
+    pub(super) failures: Failures,
 }
-
-const WARNING_INTERVAL: Duration = Duration::from_secs(60);
-
-type StoreErrorListener = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
 impl<S: Store + Clone> Gate<S> {
     /// Takes a turn and waits for it. Requests that pass uncounted have no turn.
@@ -102,28 +96,10 @@ impl<S: Store + Clone> Gate<S> {
             }
             Err(NotReady::Store(error)) => error,
         };
-        self.warn(&error);
-        if let Some(listener) = &self.on_store_error {
-            listener(&error);
-        }
+        self.failures.tell(&error);
         match self.on_store_failure {
             StoreFailure::Allow => Ok(None),
             StoreFailure::Fail => Err(ThrottleError::Store(Box::new(error))),
-        }
-    }
-
-    fn warn(&self, error: &S::Error) {
-        let now = now();
-        let last = self.last_warning.lock();
-        let mut last = last.unwrap_or_else(PoisonError::into_inner);
-        if last.is_none_or(|last| now - last >= WARNING_INTERVAL) {
-            *last = Some(now);
-            // A subscriber may be slow, so release the lock first.
-            drop(last);
-            tracing::warn!(
-                target: "tower_quota",
-                "the store of a throttle fails, and requests do what `on_store_failure` says: {error}"
-            );
         }
     }
 

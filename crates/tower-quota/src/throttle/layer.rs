@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tower_quota_core::{AsKey, Key, Limiter, Store};
 
+use super::failures::Failures;
 use super::gate::{Gate, StoreFailure};
 use super::retries::{Read, Retries};
 
@@ -41,8 +42,7 @@ impl<S: Store + Clone, R, T> ThrottleLayer<S, R, T> {
             max_pushback: Duration::from_secs(300),
             places: Arc::new(Semaphore::new(10_000)),
             on_store_failure: StoreFailure::default(),
-            on_store_error: None,
-            last_warning: Arc::default(),
+            failures: Failures::default(),
         };
         Self {
             gate,
@@ -140,14 +140,15 @@ impl<S: Store + Clone, R, T> ThrottleLayer<S, R, T> {
         self
     }
 
-    /// Calls your closure with every store error. Do not block.
+    /// Calls your closure with every store error, failed releases and lost [holds](crate::Quota::concurrent) included. Do
+    /// not block.
     ///
     /// At most once a minute, the layer also logs a warning through `tracing` with the target `tower_quota`.
     pub fn on_store_error(
         mut self,
         listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static,
     ) -> Self {
-        self.gate.on_store_error = Some(Arc::new(listener));
+        self.gate.failures.listener = Some(Arc::new(listener));
         self
     }
 }

@@ -67,13 +67,14 @@
 //!   [`max_pushback`](ThrottleLayer::max_pushback), and drops the earliest ends.
 //! * **Windows have no turns**, so requests fail at once. Use a bucket.
 //! * **A concurrency limit** holds the unit of a request until the future of the response ends. A request without a
-//!   unit fails at once, and a waiting request already holds its unit. To count until the body of a response ends, put
-//!   the layer around a service that reads the body.
+//!   unit fails at once, and a waiting request already holds its unit. The layer accepts any type of response, so it does
+//!   not know bodies. To count until the body of a response ends, put the layer around a service that reads the body.
 //! * **Waiting needs a tokio runtime** with a timer.
 //! * **The inner service must be `Clone` and `Send`**, with `Send` requests, responses and futures.
 
 mod budget;
 mod error;
+mod failures;
 mod gate;
 mod layer;
 mod pushbacks;

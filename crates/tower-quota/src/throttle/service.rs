@@ -75,10 +75,13 @@ where
     }
 }
 
-impl<Svc: Clone, S: Clone, R, T> Layer<Svc> for ThrottleLayer<S, R, T> {
+impl<Svc: Clone, S: Store + Clone, R, T> Layer<Svc> for ThrottleLayer<S, R, T> {
     type Service = Throttle<Svc, Self>;
 
     fn layer(&self, inner: Svc) -> Self::Service {
-        Throttle::new(inner, Arc::new(self.clone()))
+        let mut layer = self.clone();
+        let failures = Arc::new(layer.gate.failures.clone());
+        layer.gate.limiter = layer.gate.limiter.on_hold_events(failures);
+        Throttle::new(inner, Arc::new(layer))
     }
 }

@@ -2,10 +2,13 @@
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_quota::throttle::Retries;
 use tower_quota::{Limiter, MemoryStore, Quota, ThrottleLayer};
+use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 
 use crate::fixture::{Order, Printer, SECOND, limiter, memory, pass, pause, poll, user};
 
@@ -63,6 +66,28 @@ async fn failed_and_dropped_calls_give_unit_back() {
     assert_eq!(left(&limiter), 2);
     drop(call);
     assert_eq!(left(&limiter), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_release_is_told_and_repeated() {
+    let store = ScriptedStore::new();
+    let limiter = Limiter::new(store.clone(), "calls", THREE);
+    let told = Arc::new(AtomicUsize::new(0));
+    let telling = Arc::clone(&told);
+    let throttle = ThrottleLayer::new(limiter, user).on_store_error(move |_| {
+        telling.fetch_add(1, Ordering::SeqCst);
+    });
+    store.push(ScriptedAnswer::memory());
+    store.push(ScriptedAnswer::error("down"));
+    let service = throttle.layer(Printer::default());
+    service.oneshot(Order::of("ann")).await.unwrap();
+    tokio::task::yield_now().await;
+    assert_eq!(told.load(Ordering::SeqCst), 1);
+    tokio::time::advance(SECOND).await;
+    tokio::task::yield_now().await;
+    let calls = store.operations();
+    assert_eq!(calls.len(), 3, "{calls:?}");
+    assert_eq!(calls[1], calls[2]);
 }
 
 #[tokio::test(start_paused = true)]
