@@ -1,6 +1,4 @@
-use core::error;
-use std::sync::Arc;
-
+use redis::RedisError;
 use thiserror::Error;
 
 /// An invalid configuration. The message names the value and tells you how to fix it.
@@ -32,7 +30,7 @@ pub enum RedisConfigError {
         /// The URL without credentials.
         url: String,
         /// The error of the client.
-        source: Arc<dyn error::Error + Send + Sync>,
+        source: RedisError,
     },
     /// The URL of sentinels lacks the name of a primary.
     #[error(

@@ -1,5 +1,5 @@
-use core::error;
 use core::time::Duration;
+use std::io;
 use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
@@ -11,7 +11,7 @@ use crate::config_error::RedisConfigError;
 /// The error of a [`RedisStore`](crate::RedisStore).
 ///
 /// The text names the server by host and port, and never contains a password. Unless a variant says otherwise, the
-/// request was not charged.
+/// request was not charged. The source of a failed call is a [`redis::RedisError`].
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum RedisStoreError {
@@ -26,13 +26,18 @@ pub enum RedisStoreError {
         /// The server.
         server: Arc<str>,
         /// The cause.
-        source: Arc<dyn error::Error + Send + Sync>,
+        source: RedisError,
     },
-    /// The breaker is open, because the server left too many calls unanswered.
-    #[error("Redis at {server} does not answer and is not asked for the moment")]
+    /// The breaker is open after too many failed calls, and the decision was not sent.
+    #[error(
+        "Redis at {server} is not asked for the moment, since: {}",
+        words_of(source)
+    )]
     BreakerOpen {
         /// The server.
         server: Arc<str>,
+        /// The last failure of a call.
+        source: RedisError,
     },
     /// The server is overloaded, so the decision was not sent within the deadline.
     #[error(
@@ -62,7 +67,7 @@ pub enum RedisStoreError {
         /// The server.
         server: Arc<str>,
         /// The cause.
-        source: Arc<dyn error::Error + Send + Sync>,
+        source: RedisError,
     },
     /// The cluster is moving the slot of the keys. Decisions succeed again when the move ends.
     #[error(
@@ -73,7 +78,7 @@ pub enum RedisStoreError {
         /// The server.
         server: Arc<str>,
         /// The cause.
-        source: Arc<dyn error::Error + Send + Sync>,
+        source: RedisError,
     },
     /// The connection was lost before the answer. The request may have been charged.
     #[error("the connection to Redis at {server} was lost: {source}")]
@@ -81,7 +86,7 @@ pub enum RedisStoreError {
         /// The server.
         server: Arc<str>,
         /// The cause.
-        source: Arc<dyn error::Error + Send + Sync>,
+        source: RedisError,
     },
     /// The stored value of a client has another format.
     ///
@@ -125,7 +130,7 @@ pub enum RedisStoreError {
         /// The server.
         server: Arc<str>,
         /// The error of the client, if the answer is not a Redis reply.
-        source: Option<Arc<dyn error::Error + Send + Sync>>,
+        source: Option<RedisError>,
     },
     /// The store has been [closed](tower_quota_core::Store::close).
     #[error("the store has been closed")]
@@ -148,18 +153,16 @@ impl RedisStoreError {
             | Self::Deadline { .. }
             | Self::Lost { .. }
             | Self::Moving { .. } => true,
-            Self::Connect { source, .. } | Self::Refused { source, .. } => source
-                .downcast_ref::<RedisError>()
-                .is_some_and(is_transient),
+            Self::Connect { source, .. } | Self::Refused { source, .. } => is_transient(source),
         }
     }
 
     pub(crate) fn is_read_only(&self) -> bool {
-        matches!(self, Self::Refused { source, .. } if code_of(&**source) == Some("READONLY"))
+        matches!(self, Self::Refused { source, .. } if source.code() == Some("READONLY"))
     }
 
     pub(crate) fn is_unavailable(&self) -> bool {
-        matches!(self, Self::Refused { source, .. } if matches!(code_of(&**source), Some("BUSY" | "LOADING")))
+        matches!(self, Self::Refused { source, .. } if matches!(source.code(), Some("BUSY" | "LOADING")))
     }
 
     pub(crate) fn not_written(server: &Arc<str>, words: &str) -> Self {
@@ -167,35 +170,43 @@ impl RedisStoreError {
         let source = redis::make_extension_error(code.to_owned(), Some(detail.to_owned()));
         Self::Refused {
             server: Arc::clone(server),
-            source: Arc::new(source),
+            source,
         }
     }
 
-    pub(crate) fn of_call(server: &Arc<str>, error: RedisError) -> Self {
+    /// Returns the cause of a failure that counts against the breaker.
+    pub(crate) fn failure(&self) -> Option<RedisError> {
+        match self {
+            Self::Deadline { after, .. } => Some(unanswered(*after)),
+            Self::Connect { source, .. } | Self::Lost { source, .. } => Some(source.clone()),
+            Self::Refused { source, .. } if self.is_unavailable() => Some(source.clone()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn of_call(server: &Arc<str>, source: RedisError) -> Self {
         let server = Arc::clone(server);
-        let (kind, is_moving) = (error.kind(), is_slot_moving(&error));
-        let source = Arc::new(error);
-        match kind {
+        match source.kind() {
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::Lost { server, source },
             ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Self::Garbled {
                 server,
                 source: Some(source),
             },
-            _ if is_moving => Self::Moving { server, source },
+            _ if is_slot_moving(&source) => Self::Moving { server, source },
             _ => Self::Refused { server, source },
         }
     }
 }
 
-fn code_of<'e>(source: &'e (dyn error::Error + 'static)) -> Option<&'e str> {
-    source.downcast_ref::<RedisError>()?.code()
+pub(crate) fn unanswered(within: Duration) -> RedisError {
+    let text = format!("no answer within {within:?}");
+    io::Error::new(io::ErrorKind::TimedOut, text).into()
 }
 
-fn words_of(source: &Arc<dyn error::Error + Send + Sync>) -> String {
-    let error = source.downcast_ref::<RedisError>();
-    match error.and_then(|error| Some((error.code()?, error.detail()?))) {
-        Some((code, detail)) => format!("{code} {detail}"),
-        None => source.to_string(),
+fn words_of(error: &RedisError) -> String {
+    match (error.code(), error.detail()) {
+        (Some(code), Some(detail)) => format!("{code} {detail}"),
+        _ => error.to_string(),
     }
 }
 
@@ -275,7 +286,7 @@ mod tests {
             ErrorKind::ClusterConnectionNotFound,
             ErrorKind::MasterNameNotFoundBySentinel,
         ] {
-            let source = Arc::new(RedisError::from((kind, "not found")));
+            let source = RedisError::from((kind, "not found"));
             assert!(
                 RedisStoreError::Connect {
                     server: "here".into(),

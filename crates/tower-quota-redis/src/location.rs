@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 #[cfg(feature = "pool")]
 use deadpool_redis::Pool;
 use redis::ConnectionInfo;
@@ -93,9 +91,9 @@ impl Location {
     }
 
     pub(crate) fn link(&self, settings: LinkSettings) -> Result<Link, RedisConfigError> {
-        Link::new(self.servers.clone(), settings).map_err(|error| RedisConfigError::Url {
+        Link::new(self.servers.clone(), settings).map_err(|source| RedisConfigError::Url {
             url: self.name.clone(),
-            source: Arc::new(error),
+            source,
         })
     }
 }
@@ -150,9 +148,9 @@ fn address(url: &str, certificates: &Certificates) -> Result<ConnectionInfo, Red
             url: without_credentials(url),
         });
     }
-    link::address(url, certificates).map_err(|error| RedisConfigError::Url {
+    link::address(url, certificates).map_err(|source| RedisConfigError::Url {
         url: without_credentials(url),
-        source: Arc::new(error),
+        source,
     })
 }
 

@@ -1,7 +1,7 @@
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use redis::Value;
+use redis::{ErrorKind, RedisError, Value};
 use tokio::sync::Semaphore;
 use tower_quota_core::{Clock, Decision, Overloaded, Timestamp};
 
@@ -9,9 +9,10 @@ use super::call_span::CallEnd;
 use super::queue::NotSent;
 use crate::clock::now;
 use crate::config_error::RedisConfigError;
-use crate::error::RedisStoreError;
+use crate::error::{self, RedisStoreError};
 use crate::keys::EntryKey;
 use crate::link::{CallError, LateAnswer, Link, LinkRequest, LinkSettings, Several};
+use crate::lock::locked;
 use crate::question::Question;
 use crate::wire::{Call, Reply, Request, Unreadable};
 
@@ -27,6 +28,8 @@ pub(crate) struct Caller {
     pub(crate) server: Arc<str>,
     pub(crate) shared_slots: Option<Arc<Semaphore>>,
     pub(crate) settings: LinkSettings,
+    /// The cause that an open breaker reports.
+    pub(crate) last_failure: Mutex<Option<RedisError>>,
 }
 
 impl Caller {
@@ -45,13 +48,19 @@ impl Caller {
         let number = usize::try_from(number).unwrap_or(0);
         let link = &self.links[number % self.links.len()];
         let deadline = now() + self.deadline;
-        match link
+        let (answer, late) = match link
             .run_until(deadline, Arc::clone(&self.partition_key), call)
             .await
         {
             Ok(answer) => (answer.map_err(|error| self.error_of(link, error)), None),
             Err(late) => (Err(self.too_late()), late),
+        };
+        if let Err(error) = &answer
+            && let Some(failure) = error.failure()
+        {
+            *locked(&self.last_failure) = Some(failure);
         }
+        (answer, late)
     }
 
     /// Runs the script with an empty batch, and writes keys that live for a millisecond.
@@ -98,7 +107,7 @@ impl Caller {
             }
             CallError::NotSent(source) => RedisStoreError::Connect {
                 server: Arc::clone(&self.server),
-                source: Arc::new(source),
+                source,
             },
             CallError::Failed(error) => RedisStoreError::of_call(&self.server, error),
         }
@@ -135,16 +144,19 @@ impl Caller {
     pub(super) fn not_sent(&self, reason: NotSent) -> RedisStoreError {
         let server = Arc::clone(&self.server);
         match reason {
-            NotSent::BreakerOpen => RedisStoreError::BreakerOpen { server },
+            NotSent::BreakerOpen => {
+                let failure = locked(&self.last_failure).clone();
+                let source = failure.unwrap_or_else(|| error::unanswered(self.deadline));
+                RedisStoreError::BreakerOpen { server, source }
+            }
             NotSent::Overloaded => RedisStoreError::Overloaded {
                 server,
                 deadline: self.deadline,
                 source: Overloaded,
             },
             NotSent::NoRuntime => {
-                let source = Arc::new(std::io::Error::other(
-                    "the runtime that makes its calls has ended",
-                ));
+                let ended = "the runtime that makes its calls has ended";
+                let source = RedisError::from((ErrorKind::Client, ended));
                 RedisStoreError::Connect { server, source }
             }
         }
@@ -158,12 +170,10 @@ impl Caller {
     }
 
     pub(super) fn cut_short(&self) -> RedisStoreError {
-        let source = Arc::new(std::io::Error::other(
-            "the runtime was shut down during the call",
-        ));
+        let shut_down = "the runtime was shut down during the call";
         RedisStoreError::Lost {
             server: Arc::clone(&self.server),
-            source,
+            source: RedisError::from((ErrorKind::Client, shut_down)),
         }
     }
 

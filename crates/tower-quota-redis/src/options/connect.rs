@@ -1,6 +1,6 @@
 use core::num::NonZeroUsize;
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 #[cfg(feature = "pool")]
 use deadpool_redis::Pool;
@@ -169,7 +169,7 @@ impl RedisOptions {
         };
         Err(RedisStoreError::Connect {
             server: name,
-            source: Arc::new(source),
+            source,
         })
     }
 
@@ -209,6 +209,7 @@ impl RedisOptions {
                     server: Arc::clone(&server),
                     shared_slots: shared_slots.clone(),
                     settings: settings.clone(),
+                    last_failure: Mutex::default(),
                 };
                 Batcher::new(
                     caller,

@@ -1,14 +1,17 @@
 //! Tests credentials that change while a store is in use.
 
 use core::time::Duration;
+use std::error::Error;
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use redis::{ErrorKind, RedisError};
 use tower_quota_core::{Clock, MonotonicClock};
 use tower_quota_dev::{RedisCluster, RedisSentinel, RedisServer};
 use tower_quota_redis::{Credentials, RedisStore, RedisStoreError};
 
 use crate::common::{TEST_TIMEOUT, calls, check, options, until_answered};
+use crate::refusing::errors_until_open;
 
 /// The lifetime of a token, which the store renews after a second, the shortest pause.
 const LIFETIME: Duration = Duration::from_secs(1);
@@ -114,6 +117,39 @@ async fn missing_credentials_are_an_error() {
             && error.to_string().contains("the cloud is away"),
         "{error}"
     );
+}
+
+/// Returns the error of the Redis client behind an error of the store.
+fn source_of(error: &RedisStoreError) -> &RedisError {
+    error.source().unwrap().downcast_ref().unwrap()
+}
+
+// During an outage, most decisions only meet the open breaker.
+#[tokio::test]
+async fn open_breaker_names_rotated_password() {
+    let server = RedisServer::start();
+    set_user(&server, "on ~* &* +@all >secret0");
+    let url = format!("redis://limiter:secret0@127.0.0.1:{}/", server.port());
+    let store = options().connect(&url).await.unwrap();
+    set_user(&server, ">secret1 <secret0");
+    server.command("CLIENT KILL USER limiter").unwrap();
+    let errors = errors_until_open(&store).await;
+    let open = errors.last().unwrap();
+    let shown = format!("{open} {open:?}");
+    assert!(
+        shown.contains("since: Password authentication failed"),
+        "{shown}"
+    );
+    assert!(!shown.contains("secret"), "{shown}");
+    assert_eq!(source_of(open).kind(), ErrorKind::AuthenticationFailed);
+}
+
+#[tokio::test]
+async fn source_of_refused_password_is_redis_error() {
+    let server = RedisServer::start();
+    let url = format!("redis://limiter:secret@127.0.0.1:{}/", server.port());
+    let error = options().connect(&url).await.unwrap_err();
+    assert_eq!(source_of(&error).kind(), ErrorKind::AuthenticationFailed);
 }
 
 #[tokio::test]

@@ -142,7 +142,7 @@ async fn server_without_free_connections_is_named() {
     until_answered(&store).await;
 }
 
-async fn errors_until_open(store: &RedisStore) -> Vec<RedisStoreError> {
+pub(crate) async fn errors_until_open(store: &RedisStore) -> Vec<RedisStoreError> {
     let until_open = async {
         let mut errors = Vec::new();
         while !matches!(errors.last(), Some(RedisStoreError::BreakerOpen { .. })) {

@@ -10,8 +10,9 @@ use crate::observe::{Event, Observer, StoreFailure, StoreFailureKind};
 use crate::request::Rules;
 
 const REPEAT: Duration = Duration::from_secs(60);
-/// The time between two looks at the error's text. A failing store and an open breaker give
-/// different texts.
+/// The longest time between two looks at the error's text. A failing store and an open breaker
+/// give different texts. The first looks follow sooner, because the first error of an outage is
+/// often not the cause.
 const LOOK: Duration = Duration::from_secs(1);
 /// The maximum number of logged texts per minute. Texts with port numbers, for example, never
 /// repeat.
@@ -92,7 +93,8 @@ impl OutageLog {
             FailedCall::Settlement => outage.unsettled += 1,
         }
         outage.last_failure = now;
-        if !is_first && now.since(outage.last_look) < LOOK {
+        let pause = LOOK.min(now.since(outage.began) / 2);
+        if now.since(outage.last_look) < pause {
             return None;
         }
         outage.last_look = now;

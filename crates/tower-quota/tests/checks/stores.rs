@@ -55,6 +55,28 @@ async fn outage_is_logged_with_its_counts() {
     assert_eq!(lines(&log, &mut seen), [(Level::INFO, over.to_owned())]);
 }
 
+// A lost connection is the first error, and the reason follows when the store connects again.
+#[tokio::test]
+async fn cause_of_outage_is_logged_at_once() {
+    let (log, mut seen) = (Log::default(), 0);
+    let _guard = record_log(log.clone());
+    let (store, clock) = (ScriptedStore::new(), ManualClock::default());
+    let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(minute()))
+        .local_store(MemoryStore::with_clock(100, clock.clone()));
+    let mut client = Client::of(app().layer(layer)).await;
+    store.set_default(ScriptedAnswer::error("connection lost"));
+    client.get_paths(1, "").await;
+    clock.advance(Duration::from_millis(2));
+    store.set_default(ScriptedAnswer::error("wrong password"));
+    client.get_paths(1, "").await;
+    let warnings = lines(&log, &mut seen);
+    let cause = warnings.get(1).map(|(_, line)| line.as_str());
+    assert!(
+        cause.is_some_and(|line| line.ends_with("wrong password")),
+        "{warnings:?}"
+    );
+}
+
 #[tokio::test]
 async fn failed_settlements_are_logged_with_their_counts() {
     let (log, mut seen) = (Log::default(), 0);
