@@ -27,8 +27,14 @@ pub enum RedisConfigError {
     /// The URL is invalid.
     #[error("{url:?} is no Redis URL ({source}): give one like redis://user:password@host:6379/0")]
     Url {
-        /// The URL without credentials.
+        /// The scheme of the URL. The rest may have a password in any place.
         url: String,
+        /// The error of the client.
+        source: RedisError,
+    },
+    /// A certificate or its key is invalid.
+    #[error("the certificates cannot be used ({source}): give certificates and key as PEM")]
+    Certificate {
         /// The error of the client.
         source: RedisError,
     },
@@ -37,7 +43,7 @@ pub enum RedisConfigError {
         "{url:?} names no primary: give one like redis+sentinel://host:26379,host:26379/mymaster"
     )]
     NoPrimary {
-        /// The URL without credentials.
+        /// The scheme of the URL. The rest may have a password in any place.
         url: String,
     },
     /// The URL of several hosts has more than one user.
@@ -45,7 +51,7 @@ pub enum RedisConfigError {
         "{url:?} names more than one user: give user and password once, before the first host, with %40 for an @"
     )]
     RepeatedUser {
-        /// The URL without credentials.
+        /// The scheme of the URL. The rest may have a password in any place.
         url: String,
     },
     /// The user or password in the URL has an unencoded character.
@@ -54,7 +60,7 @@ pub enum RedisConfigError {
          for an @ elsewhere"
     )]
     Unencoded {
-        /// The URL without credentials.
+        /// The scheme of the URL. The rest may have a password in any place.
         url: String,
     },
     /// The URL of a single server leads to a node of a cluster.
@@ -76,7 +82,7 @@ pub enum RedisConfigError {
     /// The URL begins with `rediss`, but the feature `tls` is off.
     #[error("{url:?} is a URL for TLS: enable the feature \"tls\"")]
     NoTls {
-        /// The URL without credentials.
+        /// The scheme of the URL. The rest may have a password in any place.
         url: String,
     },
     /// A store on a pool has no address for a [`connection`](crate::RedisStore::connection).

@@ -71,7 +71,7 @@ pub enum RedisStoreError {
     },
     /// The cluster is moving the slot of the keys. Decisions succeed again when the move ends.
     #[error(
-        "the cluster at {server} is moving the keys of the call: {}",
+        "Redis at {server} is moving the keys of the call: {}",
         words_of(source)
     )]
     Moving {
@@ -266,6 +266,8 @@ mod tests {
                 matches!(error, RedisStoreError::Moving { .. }) && error.is_transient(),
                 "{error:?}"
             );
+            let text = error.to_string();
+            assert!(text.starts_with("Redis at here is moving"), "{text}");
         }
         for (reply, is_transient) in [
             ("OOM command not allowed", true),

@@ -1,6 +1,6 @@
 #[cfg(feature = "pool")]
 use deadpool_redis::Pool;
-use redis::ConnectionInfo;
+use redis::{ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError};
 
 use crate::config_error::RedisConfigError;
 use crate::link::{self, Certificates, Link, LinkSettings, Servers};
@@ -21,15 +21,15 @@ impl Location {
         {
             Some(((scheme, "sentinel"), rest)) => {
                 let (hosts, primary) = rest.split_once('/').unwrap_or((rest, ""));
-                if primary.is_empty() {
-                    let url = without_credentials(url);
+                if primary.is_empty() || hosts.contains(['?', '#']) {
+                    let url = without_secrets(url);
                     return Err(RedisConfigError::NoPrimary { url });
                 }
                 let sentinels = each_host(scheme, hosts, "", Some(SENTINEL_PORT))?;
                 Self::sentinels(sentinels, &format!("{scheme}://{primary}"), certificates)
             }
             Some(((scheme, "cluster"), rest)) => {
-                let end = rest.find(['/', '?']).unwrap_or(rest.len());
+                let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
                 let (hosts, settings) = rest.split_at(end);
                 Self::cluster(each_host(scheme, hosts, settings, None)?, certificates)
             }
@@ -55,13 +55,11 @@ impl Location {
         } else {
             format!("redis://{primary}/")
         };
-        let name = without_credentials(&primary);
-        let (sentinels, primary) = (
-            addresses(sentinels, certificates)?,
-            address(&primary, certificates)?,
-        );
+        let sentinels = addresses(sentinels, certificates)?;
+        let primary = address(&primary, certificates)?;
+        let name = link::host_of(&primary).unwrap_or_default();
         Ok(Self {
-            name,
+            name: format!("{name} of the sentinels"),
             servers: Servers::Sentinels { sentinels, primary },
         })
     }
@@ -108,7 +106,7 @@ fn each_host(
     if credentials.contains('@') && credentials.contains(',') {
         // Refuse a second user, because the client would read it as a part of the first password.
         return Err(RedisConfigError::RepeatedUser {
-            url: format!("{scheme}://...@{hosts}"),
+            url: format!("{scheme}://..."),
         });
     }
     let at = if credentials.is_empty() { "" } else { "@" };
@@ -140,37 +138,59 @@ fn address(url: &str, certificates: &Certificates) -> Result<ConnectionInfo, Red
         .is_some_and(|(_, settings)| settings.contains('@'));
     if ends_early && !is_of_socket(url) {
         return Err(RedisConfigError::Unencoded {
-            url: without_credentials(url),
+            url: without_secrets(url),
         });
     }
-    if cfg!(not(feature = "tls")) && url.starts_with("rediss:") {
+    if cfg!(not(feature = "tls")) && is_of_tls(url) {
         return Err(RedisConfigError::NoTls {
-            url: without_credentials(url),
+            url: without_secrets(url),
         });
     }
-    link::address(url, certificates).map_err(|source| RedisConfigError::Url {
-        url: without_credentials(url),
-        source,
-    })
+    let address = url
+        .into_connection_info()
+        .map_err(|error| RedisConfigError::Url {
+            url: without_secrets(url),
+            source: without_detail(error),
+        })?;
+    if link::host_of(&address).is_some_and(|host| host.contains(['%', ','])) {
+        // A part of the password, or several hosts, which only clusters and sentinels have.
+        return Err(RedisConfigError::Url {
+            url: without_secrets(url),
+            source: (
+                ErrorKind::InvalidClientConfig,
+                "the host has a % or a comma",
+            )
+                .into(),
+        });
+    }
+    link::with_certificates(address, certificates)
+        .map_err(|source| RedisConfigError::Certificate { source })
 }
 
-/// Returns the scheme and the host of a URL, or the path of a socket.
-fn without_credentials(url: &str) -> String {
-    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    let separator = if scheme.is_empty() { "" } else { "://" };
-    let is_path = is_of_socket(url) && (rest.starts_with('/') || scheme.is_empty());
-    let before_settings = rest.split('?').next().unwrap_or_default();
-    let shown = match rest.rsplit_once('@') {
-        _ if is_path => before_settings.to_owned(),
-        None if link::address(url, &Certificates::default()).is_ok() => before_settings.to_owned(),
-        Some((before, host)) if !before.contains('?') => {
-            format!("...@{}", host.split('?').next().unwrap_or_default())
+/// Returns the scheme of a URL, because a password may be in any place of a malformed URL.
+fn without_secrets(url: &str) -> String {
+    let known = [
+        "redis", "rediss", "valkey", "valkeys", "unix", "sentinel", "cluster",
+    ];
+    match url.split_once("://") {
+        Some((scheme, _)) if scheme.split('+').all(|part| known.contains(&part)) => {
+            format!("{scheme}://...")
         }
-        // Hide everything. The @ may belong to a password among the settings, or may be encoded
-        // behind a password.
         _ => "...".to_owned(),
-    };
-    format!("{scheme}{separator}{shown}")
+    }
+}
+
+/// Replaces an error with a detail, which is a part of the URL.
+fn without_detail(error: RedisError) -> RedisError {
+    match error.detail() {
+        Some(_) => (error.kind(), "a setting has an unknown value").into(),
+        None => error,
+    }
+}
+
+fn is_of_tls(url: &str) -> bool {
+    let scheme = url.split(':').next().unwrap_or_default();
+    ["rediss", "valkeys"].contains(&scheme.to_ascii_lowercase().as_str())
 }
 
 fn is_of_socket(url: &str) -> bool {
@@ -183,31 +203,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn url_is_shown_without_credentials() {
-        assert_eq!(without_credentials("redis://host:1/0"), "redis://host:1/0");
-        assert_eq!(
-            without_credentials("redis://:pa@ss@host"),
-            "redis://...@host"
-        );
-        assert_eq!(without_credentials("user:pass@host"), "...@host");
-        assert_eq!(
-            without_credentials("redis://user:pass%40host:1"),
-            "redis://..."
-        );
-        assert_eq!(
-            without_credentials("redis://:pass@host/?protocol=resp3"),
-            "redis://...@host/"
-        );
-        for socket in [
-            "redis+unix:///run/redis.sock",
-            "UNIX:///run/a@1/redis.sock",
-            "unix:/run/redis.sock",
-        ] {
-            let url = format!("{socket}?pass=p@ss");
-            assert_eq!(without_credentials(&url), socket);
-            let parsed = Location::parse(&url, &Certificates::default());
+    fn socket_is_named_by_its_path() {
+        for socket in ["redis+unix:///run/redis.sock", "UNIX:///run/a@1/redis.sock"] {
+            let parsed = Location::parse(&format!("{socket}?pass=p@ss"), &Certificates::default());
             // The Redis client has such sockets on Unix only.
-            assert_eq!(parsed.is_ok(), cfg!(unix), "{url}");
+            let name = parsed.ok().map(|location| location.name);
+            let path = socket.split_once("://").unwrap().1.to_owned();
+            assert_eq!(name, cfg!(unix).then_some(path));
         }
     }
 
@@ -216,6 +218,7 @@ mod tests {
     fn tls_url_without_tls_names_feature() {
         for url in [
             "rediss://host",
+            "VALKEYS://host",
             "rediss+cluster://host",
             "rediss+sentinel://host/primary",
         ] {
@@ -227,38 +230,104 @@ mod tests {
         }
     }
 
-    #[test]
-    fn errors_of_urls_show_no_password() {
-        for url in [
-            "redis+sentinel://finder:s3cr/et@one/mymaster",
-            "redis+sentinel://finder:s3cr?et@one/mymaster",
-            "redis+sentinel://finder:s3cr#et@one/mymaster",
-            "redis+sentinel://one/app:s3cr/et@mymaster",
-            "redis+sentinel://one/app:s3cr?et@mymaster",
-            "redis+cluster://finder:s3cr?et@one",
-            "redis+cluster://finder:s3cr#et@one",
-            "redis+cluster://finder:s3cr,et@one:x",
-            "redis+cluster://finder:s3cr/et@one",
-            "redis://finder:s3cr/et@one",
-            "redis+unix:///run/redis.sock?db=cache&pass=s3cret",
-            "redis+unix://run/redis.sock?pass=s3cret",
-            "redis+unix://:s3cret@127.0.0.1",
-            "redis:///run/x?user=u&pass=a@s3cret",
-            "redis://:s3cr?et@host:port",
-            "redis://limiter:s3cret%40host:6379",
-            "redis+unix://:s3cret%40host",
-            "redis+cluster://limiter:s3cret%40one:1,two:2",
-            "redis+sentinel://finder:s3cret%40one/mymaster",
-            "redis+sentinel://one/limiter:s3cret%40mymaster",
-            "redis+sentinel://finder:s3cret%40one",
-            "limiter:s3cret%40host:6379",
-        ] {
-            let error = Location::parse(url, &Certificates::default())
-                .err()
-                .unwrap();
-            let shown = format!("{error} {error:?}");
-            assert!(!shown.contains("s3cr"), "{shown}");
+    /// Returns forms of URLs with a host and a password, for each scheme and each mistake.
+    fn forms(password: &str) -> Vec<String> {
+        let schemes = [
+            "redis://",
+            "REDISS://",
+            "valkeys://",
+            "unix://",
+            "redis+unix://",
+            "redis+sentinel://",
+            "rediss+sentinel://",
+            "redis+cluster://",
+            "valkey+cluster://",
+            "http://",
+            "redis:",
+            "",
+        ];
+        let authorities = [
+            "u:P@h",
+            ":P@h",
+            "P@h",
+            "u:P@h,i",
+            "h,u:P@i",
+            "u:P@h,u:P@i",
+            "u:P@[::1",
+            "u:P@h:port",
+            "u:P%40h",
+            "u:P%40h,i",
+            "/run/x?pass=P",
+            "/run/x?pass=P&db=x",
+            "/run/x?user=u&pass=P@h",
+            "h",
+            "h:1,i:2",
+        ];
+        let ends = [
+            "",
+            "/",
+            "/0",
+            "/x",
+            "/m",
+            "/m/0",
+            "/m/x",
+            "/u:P@m",
+            "/u:P@m/0",
+            "/:P@m/x",
+            "/u:P%40m",
+            "?password=P",
+            "/?password=P",
+            "/0?protocol=P",
+            "?protocol=resp9?password=P",
+            "/m?protocol=resp9&password=P",
+            "/m/0?password=P",
+            "#P",
+            "/0#P",
+            "/m#P",
+            " P",
+            "\\P",
+        ];
+        let mut forms = Vec::new();
+        for scheme in schemes {
+            for authority in authorities {
+                for end in ends {
+                    let form = format!("{authority}{end}").replace('P', password);
+                    forms.push(format!("{scheme}{form}"));
+                }
+            }
         }
+        forms
+    }
+
+    #[test]
+    fn urls_show_no_part_of_password() {
+        let mut leaks = Vec::new();
+        let between = [
+            "", "/", "?", "#", "@", ",", ":", "%", "&", "=", "[", "]", " ", "\\", ";", "+", "//",
+            "://", "%40", "%2F", "%zz", "/@", "?@", "@/", "@,", ",@", "@ ", "/,", "?,", "#,", "\n",
+        ];
+        for between in between {
+            for form in forms(&format!("HUNTER{between}SESAME")) {
+                // The text after the last @ is a host, so this URL may be right.
+                if form.ends_with("@SESAME") {
+                    continue;
+                }
+                let shown = match Location::parse(&form, &Certificates::default()) {
+                    Ok(location) => location.name,
+                    Err(error) => format!("{error} {error:?}"),
+                };
+                let shown = shown.to_uppercase();
+                if shown.contains("HUNTER") || shown.contains("SESAME") {
+                    leaks.push(format!("{form} shows {shown}"));
+                }
+            }
+        }
+        assert!(
+            leaks.is_empty(),
+            "{} leaks: {:#?}",
+            leaks.len(),
+            &leaks[..leaks.len().min(20)]
+        );
     }
 
     #[test]
@@ -302,7 +371,7 @@ mod tests {
             &Certificates::default(),
         )
         .unwrap();
-        assert_eq!(location.name, "redis://...@mymaster/2");
+        assert_eq!(location.name, "mymaster of the sentinels");
         let Servers::Sentinels { sentinels, primary } = location.servers else {
             panic!("no sentinels")
         };

@@ -21,9 +21,7 @@ use std::time::Instant;
 #[cfg(feature = "pool")]
 use deadpool_redis::Pool;
 use redis::aio::PubSub;
-use redis::{
-    ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError, RedisResult, Value,
-};
+use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisResult, Value};
 use tokio::runtime::Handle;
 
 #[cfg(feature = "credentials")]
@@ -213,17 +211,27 @@ fn at_address(settings: ConnectionInfo, (host, port): Address) -> ConnectionInfo
     settings.set_addr(address)
 }
 
-pub(crate) fn address(
-    url: &str,
+/// Returns the host of an address, which is the name of a primary under sentinels.
+pub(crate) fn host_of(address: &ConnectionInfo) -> Option<String> {
+    match address.addr() {
+        ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => Some(host.clone()),
+        _ => None,
+    }
+}
+
+/// Adds the certificates to an address with TLS.
+pub(crate) fn with_certificates(
+    address: ConnectionInfo,
     certificates: &Certificates,
-) -> Result<ConnectionInfo, RedisError> {
+) -> RedisResult<ConnectionInfo> {
     #[cfg(feature = "tls")]
-    if url.starts_with("rediss://")
+    if matches!(address.addr(), ConnectionAddr::TcpTls { .. })
         && let Some(certificates) = tls::of(certificates)
     {
-        return redis::Client::build_with_tls(url, certificates)
+        tls::check(&certificates)?;
+        return redis::Client::build_with_tls(address, certificates)
             .map(|client| client.get_connection_info().clone());
     }
     let _ = certificates;
-    url.into_connection_info()
+    Ok(address)
 }

@@ -1,7 +1,7 @@
 use core::time::Duration;
 
 use redis::aio::{MultiplexedConnection, PubSub};
-use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisResult, Value};
+use redis::{ConnectionInfo, ErrorKind, RedisResult, Value};
 use tokio::task::JoinSet;
 
 use super::backend::Backend;
@@ -25,18 +25,10 @@ impl Sentinels {
         connect_timeout: Duration,
         credentials: Option<Provider>,
     ) -> RedisResult<Self> {
-        let name = match primary.addr() {
-            ConnectionAddr::Tcp(name, _) | ConnectionAddr::TcpTls { host: name, .. } => {
-                name.clone()
-            }
-            _ => {
-                return Err((
-                    ErrorKind::InvalidClientConfig,
-                    "a primary under sentinels has no path",
-                )
-                    .into());
-            }
-        };
+        let name = super::host_of(&primary).ok_or((
+            ErrorKind::InvalidClientConfig,
+            "a primary under sentinels has no path",
+        ))?;
         if sentinels.is_empty() {
             return Err((
                 ErrorKind::EmptySentinelList,

@@ -1,5 +1,7 @@
-use redis::{ClientTlsConfig, TlsCertificates};
+use redis::{ClientTlsConfig, ErrorKind, RedisResult, TlsCertificates};
 use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
 use super::Certificates;
 
@@ -22,4 +24,19 @@ pub(super) fn of(certificates: &Certificates) -> Option<TlsCertificates> {
         client_tls,
         root_cert: roots,
     })
+}
+
+/// Refuses a text without a certificate, which would trust no server.
+pub(super) fn check(certificates: &TlsCertificates) -> RedisResult<()> {
+    let client = certificates.client_tls.as_ref();
+    let chains = [
+        certificates.root_cert.as_ref(),
+        client.map(|client| &client.client_cert),
+    ];
+    for pem in chains.into_iter().flatten() {
+        if CertificateDer::pem_slice_iter(pem).next().is_none() {
+            return Err((ErrorKind::InvalidClientConfig, "there is no certificate").into());
+        }
+    }
+    Ok(())
 }
