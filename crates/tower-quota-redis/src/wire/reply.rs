@@ -33,20 +33,19 @@ impl<'a> Reply<'a> {
         }
         let decision = match self.0.split_off_first() {
             Some(&outcome @ (TAKEN | REFUSED)) if template.is_plain => {
-                self.buckets(template, outcome == TAKEN)
+                self.buckets(template, outcome == TAKEN).map(Ok)
             }
             Some(&DECIDED) => self.statuses(template),
-            Some(&UNREADABLE) => return Err(Unreadable::State),
-            Some(&NOT_WRITTEN) => match self.words() {
-                Some(words) => return Err(Unreadable::NotWritten(words)),
-                None => None,
-            },
+            Some(&UNREADABLE) => Some(Err(Unreadable::State)),
+            Some(&NOT_WRITTEN) => self.words().map(Unreadable::NotWritten).map(Err),
             _ => None,
         };
-        if decision.is_none() {
+        let Some(decision) = decision else {
+            // The length of this decision is unknown, so the next one cannot be found.
             self.0 = &[];
-        }
-        let decision = decision.ok_or(Unreadable::Reply)?;
+            return Err(Unreadable::Reply);
+        };
+        let decision = decision?;
         if converted == 0 {
             return Ok(decision);
         }
@@ -87,7 +86,9 @@ impl<'a> Reply<'a> {
         Some(decision.with_entries(entries))
     }
 
-    fn statuses(&mut self, template: &Template) -> Option<Decision> {
+    /// Reads a decision of the model to its end, even if a status makes no sense.
+    fn statuses(&mut self, template: &Template) -> Option<Result<Decision, Unreadable>> {
+        let mut unreadable = None;
         let decision = self.decision(template, |rest, _, part| {
             let balance = read_u56(rest)?.cast_signed() - BALANCE_OFFSET.cast_signed();
             let reset = Duration::from_micros(read_u56(rest)?);
@@ -96,11 +97,17 @@ impl<'a> Reply<'a> {
                 name: part.name,
                 limit: part.quota.capacity(),
                 left: Left::of_balance(balance, reset),
-                outcome: outcome(verdict, micros)?,
+                outcome: outcome(verdict, micros).unwrap_or_else(|| {
+                    unreadable = Some(Unreadable::Reply);
+                    Outcome::Never
+                }),
                 taken: read_u56(rest)?,
                 is_shadow: part.is_shadow,
             };
-            (balance <= status.limit.cast_signed()).then_some(status)
+            if balance > status.limit.cast_signed() {
+                unreadable = Some(Unreadable::State);
+            }
+            Some(status)
         })?;
         let mut entries = Vec::new();
         for client in 0..template.clients {
@@ -112,7 +119,10 @@ impl<'a> Reply<'a> {
                 entries.push((position, entry));
             }
         }
-        Some(decision.with_entries(entries))
+        Some(match unreadable {
+            Some(unreadable) => Err(unreadable),
+            None => Ok(decision.with_entries(entries)),
+        })
     }
 
     fn decision<'t>(
@@ -230,7 +240,7 @@ mod tests {
         );
         assert_eq!(
             Reply::new(&reply(4, ADMIT)).next(&template()),
-            Err(Unreadable::Reply),
+            Err(Unreadable::State),
             "more than the capacity"
         );
         assert_eq!(
@@ -238,6 +248,19 @@ mod tests {
             Err(Unreadable::Reply),
             "no such answer"
         );
+    }
+
+    #[test]
+    fn impossible_status_spoils_only_its_decision() {
+        for (wrong, unreadable) in [
+            (reply(4, ADMIT), Unreadable::State),
+            (reply(2, 3), Unreadable::Reply),
+        ] {
+            let bytes = [&wrong[..], &reply(2, ADMIT)].concat();
+            let mut reply = Reply::new(&bytes);
+            assert_eq!(reply.next(&template()), Err(unreadable));
+            assert!(reply.next(&template()).is_ok());
+        }
     }
 
     #[test]
