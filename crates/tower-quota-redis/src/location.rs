@@ -1,6 +1,6 @@
 #[cfg(feature = "pool")]
 use deadpool_redis::Pool;
-use redis::{ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError};
+use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError};
 
 use crate::config_error::RedisConfigError;
 use crate::link::{self, Certificates, Link, LinkSettings, Servers};
@@ -86,6 +86,17 @@ impl Location {
             name: "the pool".to_owned(),
             servers: Servers::Pool(pool),
         }
+    }
+
+    pub(crate) fn has_tls(&self) -> bool {
+        let address = match &self.servers {
+            Servers::One(address) => Some(address),
+            Servers::Sentinels { sentinels, .. } => sentinels.first(),
+            Servers::Cluster { nodes, .. } => nodes.first(),
+            #[cfg(feature = "pool")]
+            Servers::Pool(_) => None,
+        };
+        address.is_some_and(|address| matches!(address.addr(), ConnectionAddr::TcpTls { .. }))
     }
 
     pub(crate) fn link(&self, settings: LinkSettings) -> Result<Link, RedisConfigError> {

@@ -42,6 +42,14 @@ fn base36(mut number: usize) -> String {
     }
 }
 
+/// Returns the slot of a key with a hash tag.
+pub(crate) fn slot_of(key: &str) -> u16 {
+    let tag = key
+        .split_once('{')
+        .and_then(|(_, rest)| rest.split_once('}'));
+    crc16(tag.map_or(key, |(tag, _)| tag).as_bytes()) % SLOTS as u16
+}
+
 fn slot(tag: &[u8]) -> usize {
     usize::from(crc16(tag)) % SLOTS
 }
@@ -66,6 +74,7 @@ mod tests {
     fn crc16_of_check_value_matches_specification() {
         assert_eq!(crc16(b"123456789"), 0x31c3);
         assert_eq!(slot(b"foo"), 12_182);
+        assert_eq!(slot_of("a:{foo}:b"), 12_182);
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Caller {
         (answer, late)
     }
 
-    /// Runs the script with an empty batch, and writes keys that live for a millisecond.
+    /// Runs the script with an empty batch, and writes and deletes keys that live for a millisecond.
     pub(super) async fn probe(&self) -> Result<(), RedisStoreError> {
         let link = &self.links[0];
         let empty = self.call(core::iter::empty());
@@ -72,16 +72,19 @@ impl Caller {
         let name = |number: usize| format!("{prefix}probe:{number}");
         if link.is_cluster() {
             let write = redis::Cmd::pset_ex(name(0), "", 1);
-            return self.run(link, "", &write).await.map(drop);
+            self.run(link, "", &write).await?;
+            let delete = redis::Cmd::del(name(0));
+            return self.run(link, "", &delete).await.map(drop);
         }
         let mut writes = redis::pipe();
         for number in 0..PROBES {
             writes.pset_ex(name(number), "", 1);
         }
+        writes.del(name(0));
         let writes = Several {
             commands: &writes,
             offset: 0,
-            count: PROBES,
+            count: PROBES + 1,
         };
         self.run(link, "", &writes).await.map(drop)
     }
@@ -106,10 +109,10 @@ impl Caller {
                 RedisConfigError::ClusterNode { server }.into()
             }
             CallError::NotSent(source) => RedisStoreError::Connect {
-                server: Arc::clone(&self.server),
+                server: self.server(),
                 source,
             },
-            CallError::Failed(error) => RedisStoreError::of_call(&self.server, error),
+            CallError::Failed(error) => RedisStoreError::of_call(&self.server(), error),
         }
     }
 
@@ -122,11 +125,11 @@ impl Caller {
             .next(&question.template)
             .map_err(|unreadable| match unreadable {
                 Unreadable::State => RedisStoreError::State {
-                    server: Arc::clone(&self.server),
+                    server: self.server(),
                     keys: question.clients.iter().map(EntryKey::to_text).collect(),
                 },
                 Unreadable::NotWritten(words) => {
-                    let error = RedisStoreError::not_written(&self.server, &words);
+                    let error = RedisStoreError::not_written(&self.server(), &words);
                     if error.is_read_only() {
                         // The server has become a replica. A new connection to the same name may
                         // reach the new primary.
@@ -135,14 +138,14 @@ impl Caller {
                     error
                 }
                 Unreadable::Reply => RedisStoreError::Garbled {
-                    server: Arc::clone(&self.server),
+                    server: self.server(),
                     source: None,
                 },
             })
     }
 
     pub(super) fn not_sent(&self, reason: NotSent) -> RedisStoreError {
-        let server = Arc::clone(&self.server);
+        let server = self.server();
         match reason {
             NotSent::BreakerOpen => {
                 let failure = locked(&self.last_failure).clone();
@@ -164,7 +167,7 @@ impl Caller {
 
     pub(super) fn too_late(&self) -> RedisStoreError {
         RedisStoreError::Deadline {
-            server: Arc::clone(&self.server),
+            server: self.server(),
             after: self.deadline,
         }
     }
@@ -172,8 +175,16 @@ impl Caller {
     pub(super) fn cut_short(&self) -> RedisStoreError {
         let shut_down = "the runtime was shut down during the call";
         RedisStoreError::Lost {
-            server: Arc::clone(&self.server),
+            server: self.server(),
             source: RedisError::from((ErrorKind::Client, shut_down)),
+        }
+    }
+
+    /// Returns the name of the server in errors, in a cluster with the node of the partition.
+    fn server(&self) -> Arc<str> {
+        match self.links[0].node_of(&self.partition_key) {
+            Some(node) => format!("{node} in {}", self.server).into(),
+            None => Arc::clone(&self.server),
         }
     }
 

@@ -1,4 +1,5 @@
 use core::future::Future;
+use core::time::Duration;
 
 use redis::aio::PubSub;
 use redis::{ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
@@ -44,7 +45,18 @@ pub(crate) trait LinkConnection: Clone + Send + Sync + 'static {
         request: &impl LinkRequest,
     ) -> impl Future<Output = RedisResult<Value>> + Send;
 
-    fn is_lost(&self) -> impl Future<Output = bool> + Send {
+    /// Returns the address of the node that owns a key, in a cluster.
+    fn node_of(&self, _key: &str) -> Option<String> {
+        None
+    }
+
+    /// Looks for a closed connection before a call about a key.
+    fn is_lost(
+        &self,
+        _key: &str,
+        _is_silent: bool,
+        _patience: Duration,
+    ) -> impl Future<Output = bool> + Send {
         async { false }
     }
 }

@@ -3,13 +3,16 @@
 //! 1. The link repeats a call only after `MOVED`, because a node that answers `MOVED` has not run the call.
 //! 2. The link does not follow `ASK`. At the new node, keys that have not moved yet look missing, so clients over their
 //!    limit would be admitted.
-//! 3. A silent node never answers `MOVED`. After an unanswered call, the link asks another node for the slots, on the
-//!    existing connections. If the owners have changed, a new client learns the slots from the successor.
+//! 3. A silent node never answers `MOVED`. After an unanswered call, the link asks a random node for the slots, on an
+//!    existing connection. If the owners have changed, a new client learns the slots from the successor.
 //! 4. A client without nodes would connect for each call, so the link drops the client after many unanswered calls.
+//! 5. A server or a balancer closes idle connections, and the client only notices at the next call to the node. After a
+//!    silence of its partition, a call follows a `TIME`, and a lost connection replaces the client.
 
 use core::time::Duration;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use redis::aio::PubSub;
 use redis::cluster::ClusterClient;
@@ -24,9 +27,14 @@ use super::election::Address;
 use super::request::LinkRequest;
 use super::server::Server;
 use super::{Certificates, Provider, within};
+use crate::clock::now;
+use crate::lock::locked;
+use crate::slots;
 
 const SLOTS_TIMEOUT: Duration = Duration::from_millis(100);
-const ASK_ANOTHER_AFTER: Duration = Duration::from_millis(25);
+/// The silence of a partition that makes a call check the connection. Servers close connections after
+/// a second at the earliest.
+const SILENCE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Cluster {
     nodes: Vec<ConnectionInfo>,
@@ -46,7 +54,9 @@ type OwnedRange = (i64, i64, Vec<u8>);
 #[derive(Clone)]
 pub(crate) struct Connected {
     client: ClusterConnection,
-    owners: Arc<Owners>,
+    slots: Arc<Value>,
+    /// The last call of each partition.
+    last_calls: Arc<Mutex<HashMap<u16, Instant>>>,
 }
 
 impl Cluster {
@@ -94,15 +104,20 @@ impl Cluster {
         Server::new(node, self.node_timeout, self.credentials.clone())
     }
 
-    async fn connect(&self, node: ConnectionInfo, owners: Owners) -> RedisResult<Connected> {
+    async fn connect(&self, node: ConnectionInfo, slots: Value) -> RedisResult<Connected> {
+        if is_nameless(&slots) {
+            let announce = "the cluster does not name its nodes: set cluster-announce-hostname";
+            return Err((ErrorKind::InvalidClientConfig, announce).into());
+        }
         let client = self.client(vec![node])?.get_async_connection().await?;
         Ok(Connected {
             client,
-            owners: Arc::new(owners),
+            slots: Arc::new(slots),
+            last_calls: Arc::default(),
         })
     }
 
-    async fn first_to_answer(&self) -> RedisResult<(ConnectionInfo, Owners)> {
+    async fn first_to_answer(&self) -> RedisResult<(ConnectionInfo, Value)> {
         let mut asked = JoinSet::new();
         for node in &self.nodes {
             let asking = ask_node(node.clone(), self.server(node.clone()));
@@ -129,19 +144,19 @@ impl Backend for Cluster {
 
     async fn dial(&self) -> RedisResult<Connected> {
         // Connect through a node that answers, because the client would wait for silent nodes.
-        let (node, owners) = self.first_to_answer().await?;
-        self.connect(node, owners).await
+        let (node, slots) = self.first_to_answer().await?;
+        self.connect(node, slots).await
     }
 
     async fn replace(&self, doubtful: Connected) -> RedisResult<Option<Connected>> {
         let slots = within(SLOTS_TIMEOUT, "no answer in time", doubtful.ask_for_slots()).await?;
-        let owners = owners_in(&slots);
-        if *doubtful.owners == owners {
+        let known = owners_in(&doubtful.slots);
+        if owners_in(&slots) == known {
             return Ok(None);
         }
-        let connected = match (successor_in(&slots, &doubtful.owners), self.nodes.first()) {
+        let connected = match (successor_in(&slots, &known), self.nodes.first()) {
             (Some(address), Some(like)) => {
-                self.connect(super::at_address(like.clone(), address), owners)
+                self.connect(super::at_address(like.clone(), address), slots)
                     .await
             }
             _ => self.dial().await,
@@ -178,70 +193,52 @@ impl LinkConnection for Connected {
             answer
         }
     }
+
+    /// Sends `TIME` to the owner of a partition that was silent. A closed connection fails at once.
+    async fn is_lost(&self, key: &str, _is_silent: bool, patience: Duration) -> bool {
+        if key.is_empty() {
+            return false;
+        }
+        let (slot, now) = (slots::slot_of(key), now());
+        let last = locked(&self.last_calls).insert(slot, now);
+        if last.is_none_or(|last| now.saturating_duration_since(last) < SILENCE) {
+            return false;
+        }
+        let owner = SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));
+        let mut client = self.client.clone();
+        // Every user has the right to call `TIME`, because the script does.
+        let time = client.route_command(redis::cmd("TIME"), RoutingInfo::SingleNode(owner));
+        match tokio::time::timeout(patience, time).await {
+            Ok(Err(error)) => error.is_connection_dropped(),
+            // The node is silent, which only a call may conclude.
+            Ok(Ok(_)) | Err(_) => false,
+        }
+    }
+
+    fn node_of(&self, key: &str) -> Option<String> {
+        let slot = i64::from(slots::slot_of(key));
+        let (_, address) =
+            ranges_in(&self.slots).find(|((first, last, _), _)| (first..=last).contains(&&slot))?;
+        address.map(|(host, port)| format!("{host}:{port}"))
+    }
 }
 
 impl Connected {
     async fn ask_for_slots(&self) -> RedisResult<Value> {
-        let mut asked = JoinSet::new();
-        let mut last = RedisError::from((ErrorKind::Io, "no node of the cluster answers"));
-        let start = usize::try_from(RandomState::new().hash_one(()) % 1024).unwrap_or_default();
-        let primary =
-            |slot| SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));
-        let primaries = slot_of_each_primary(&self.owners, start)
-            .into_iter()
-            .map(primary);
-        // Add any node at the end, in case the owners are unknown.
-        let mut nodes = primaries.chain([SingleNodeRoutingInfo::Random]);
-        loop {
-            let node = nodes.next();
-            let is_last = node.is_none();
-            if let Some(node) = node {
-                let mut client = self.client.clone();
-                asked.spawn(async move {
-                    client
-                        .route_command(ask_for_slots(), RoutingInfo::SingleNode(node))
-                        .await
-                });
-            }
-            let patience = if is_last {
-                SLOTS_TIMEOUT
-            } else {
-                ASK_ANOTHER_AFTER
-            };
-            match tokio::time::timeout(patience, asked.join_next()).await {
-                Ok(Some(Ok(answer))) => match answer.and_then(Value::extract_error) {
-                    Ok(slots) => return Ok(slots),
-                    Err(error) => last = error,
-                },
-                Ok(None) if is_last => return Err(last),
-                // Too late, or stopped with its runtime.
-                _ => {}
-            }
-        }
+        let mut client = self.client.clone();
+        let node = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
+        let slots = client.route_command(ask_for_slots(), node).await?;
+        slots.extract_error()
     }
-}
-
-fn slot_of_each_primary(owners: &Owners, start: usize) -> Vec<u16> {
-    let mut primaries: Vec<(&[u8], u16)> = Vec::new();
-    for (first, _, id) in owners {
-        if let Ok(slot) = u16::try_from(*first)
-            && primaries.iter().all(|(known, _)| known != id)
-        {
-            primaries.push((id, slot));
-        }
-    }
-    let count = primaries.len().max(1);
-    primaries.rotate_left(start % count);
-    primaries.into_iter().map(|(_, slot)| slot).collect()
 }
 
 async fn ask_node(
     node: ConnectionInfo,
     server: RedisResult<Server>,
-) -> RedisResult<(ConnectionInfo, Owners)> {
+) -> RedisResult<(ConnectionInfo, Value)> {
     let mut connection = server?.dial().await?;
     let slots = ask_for_slots().query_async(&mut connection).await?;
-    Ok((node, owners_in(&slots)))
+    Ok((node, slots))
 }
 
 fn ask_for_slots() -> Cmd {
@@ -262,8 +259,28 @@ fn successor_in(slots: &Value, known: &Owners) -> Option<Address> {
         .find_map(|(_, address)| address)
 }
 
+/// Returns whether every primary has the name `?`, which a node without a host name has.
+fn is_nameless(slots: &Value) -> bool {
+    let mut hosts = primaries_in(slots).map(|(_, host, _)| host).peekable();
+    let has_primaries = hosts.peek().is_some();
+    has_primaries && hosts.all(|host| *host == Value::BulkString(b"?".to_vec()))
+}
+
 /// The host of a primary may be unknown.
 fn ranges_in(slots: &Value) -> impl Iterator<Item = (OwnedRange, Option<Address>)> {
+    primaries_in(slots).map(|(range, host, port)| {
+        let host = match host {
+            Value::BulkString(host) if !host.is_empty() && host != b"?" => {
+                String::from_utf8(host.clone()).ok()
+            }
+            _ => None,
+        };
+        (range, host.zip(u16::try_from(port).ok()))
+    })
+}
+
+/// Returns each range of slots with the host and port of its primary.
+fn primaries_in(slots: &Value) -> impl Iterator<Item = (OwnedRange, &Value, i64)> {
     let ranges = if let Value::Array(ranges) = slots {
         ranges.as_slice()
     } else {
@@ -285,67 +302,13 @@ fn ranges_in(slots: &Value) -> impl Iterator<Item = (OwnedRange, Option<Address>
         let [host, Value::Int(port), Value::BulkString(id), ..] = primary.as_slice() else {
             return None;
         };
-        let host = match host {
-            Value::BulkString(host) if !host.is_empty() && host != b"?" => {
-                String::from_utf8(host.clone()).ok()
-            }
-            _ => None,
-        };
-        Some((
-            (*first, *last, id.clone()),
-            host.zip(u16::try_from(*port).ok()),
-        ))
+        Some(((*first, *last, id.clone()), host, *port))
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use redis::IntoConnectionInfo;
-    use tower_quota_dev::RedisCluster;
-
     use super::*;
-
-    #[test]
-    fn each_primary_is_asked_once() {
-        let owners = [
-            (0, 99, "a"),
-            (100, 199, "b"),
-            (200, 299, "a"),
-            (300, 399, "c"),
-        ];
-        let owners: Owners = owners
-            .iter()
-            .map(|(first, last, id)| (*first, *last, id.as_bytes().to_vec()))
-            .collect();
-        for (start, slots) in [(0, [0, 100, 300]), (1, [100, 300, 0]), (5, [300, 0, 100])] {
-            assert_eq!(slot_of_each_primary(&owners, start), slots, "{start}");
-        }
-        assert!(slot_of_each_primary(&Owners::new(), 7).is_empty());
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn silent_primary_hides_no_slots() {
-        let servers = RedisCluster::start();
-        let nodes = servers
-            .urls()
-            .into_iter()
-            .map(|url| url.into_connection_info().unwrap())
-            .collect();
-        let connected = Cluster::new(nodes, Certificates::default(), Duration::from_secs(5), None)
-            .unwrap()
-            .dial()
-            .await
-            .unwrap();
-        servers.node(0).pause();
-        for _ in 0..20 {
-            let slots = tokio::time::timeout(SLOTS_TIMEOUT, connected.ask_for_slots())
-                .await
-                .unwrap()
-                .unwrap();
-            assert!(ranges_in(&slots).count() >= 3);
-        }
-        servers.node(0).resume();
-    }
 
     #[test]
     fn successor_is_an_unknown_owner() {

@@ -148,6 +148,11 @@ impl Link {
         })
     }
 
+    /// Returns the address of the node that owns a key, in a connected cluster.
+    pub(crate) fn node_of(&self, key: &str) -> Option<String> {
+        with_each!(self, link => link.node_of(key))
+    }
+
     pub(crate) const fn is_cluster(&self) -> bool {
         matches!(self, Self::Cluster(_))
     }

@@ -83,12 +83,17 @@ impl<B: Backend> Reconnecting<B> {
         self.backend.subscriber().await
     }
 
+    pub(super) fn node_of(&self, key: &str) -> Option<String> {
+        let state = locked(&self.state);
+        state.connection.as_ref()?.connection.node_of(key)
+    }
+
     pub(super) async fn run(
         self: &Arc<Self>,
         key: &str,
         request: &impl LinkRequest,
     ) -> Result<Value, CallError> {
-        let mut tracked = self.ready().await.map_err(CallError::NotSent)?;
+        let mut tracked = self.ready(key, SILENCE).await.map_err(CallError::NotSent)?;
         let under_way = CallUnderWay::new(self, &tracked);
         let answer = tracked.connection.run(key, request).await;
         under_way.end(answer)
@@ -102,7 +107,8 @@ impl<B: Backend> Reconnecting<B> {
         mut call: Call,
     ) -> Result<Result<Value, CallError>, Option<LateAnswer>> {
         call.deadline = Some(deadline);
-        let mut tracked = match timeout_at(deadline.into(), self.ready()).await {
+        let patience = deadline.saturating_duration_since(now()) / 4;
+        let mut tracked = match timeout_at(deadline.into(), self.ready(&key, patience)).await {
             Ok(Ok(tracked)) => tracked,
             Ok(Err(error)) => return Ok(Err(CallError::NotSent(error))),
             Err(_) => return Err(None),
@@ -123,9 +129,15 @@ impl<B: Backend> Reconnecting<B> {
         }
     }
 
-    async fn ready(self: &Arc<Self>) -> RedisResult<Tracked<B::Connection>> {
+    /// Returns a connection that is not known to be lost. `patience` bounds the look at it.
+    async fn ready(
+        self: &Arc<Self>,
+        key: &str,
+        patience: Duration,
+    ) -> RedisResult<Tracked<B::Connection>> {
         let tracked = self.connection().await?;
-        if tracked.begin_call() && tracked.connection.is_lost().await {
+        let is_silent = tracked.begin_call();
+        if tracked.connection.is_lost(key, is_silent, patience).await {
             self.drop_connection(&tracked.calls);
             return self.connection().await;
         }

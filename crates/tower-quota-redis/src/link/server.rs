@@ -78,7 +78,10 @@ impl Backend for Server {
 
 impl LinkConnection for MultiplexedConnection {
     /// Sends a command without waiting for the reply. On a lost connection, sending fails at once.
-    async fn is_lost(&self) -> bool {
+    async fn is_lost(&self, _key: &str, is_silent: bool, _patience: Duration) -> bool {
+        if !is_silent {
+            return false;
+        }
         // Send `TIME`. Every user has the right to call it, because the script does.
         let (mut connection, command) = (self.clone(), redis::cmd("TIME"));
         let mut reply = pin!(connection.send_packed_command(&command));

@@ -41,7 +41,7 @@ impl RedisOptions {
     ///
     /// In the second form, the first user and password belong to the sentinels. Write `rediss` for TLS.
     ///
-    /// `connect` runs the script and writes keys that live for a millisecond, so you learn of missing rights at
+    /// `connect` runs the script, and writes and deletes keys that live for a millisecond, so you learn of missing rights at
     /// start-up. These checks share the connect timeout. Transient errors, such as a full server, are ignored.
     ///
     /// # Errors
@@ -141,6 +141,7 @@ impl RedisOptions {
     async fn connected(self, location: Location) -> Result<RedisStore, RedisStoreError> {
         let (is_lazy, timeout) = (self.lazy, self.connect_timeout);
         let is_one = matches!(location.servers, Servers::One(_));
+        let is_tls = location.has_tls();
         let name = self.name_of(&location);
         let links = self.links(&location)?;
         let store = self.store(Arc::clone(&links), location)?;
@@ -165,6 +166,10 @@ impl RedisOptions {
             Ok(Ok(Err(error))) if !error.is_transient() => return Err(error),
             Ok(Ok(_)) => return Ok(store),
             Ok(Err(error)) => error,
+            Err(_) if is_tls => {
+                let unanswered = "no answer within the connect timeout; does the port expect TLS?";
+                (ErrorKind::Io, unanswered).into()
+            }
             Err(_) => (ErrorKind::Io, "no answer within the connect timeout").into(),
         };
         Err(RedisStoreError::Connect {

@@ -6,6 +6,8 @@
 mod common;
 
 mod closing;
+#[cfg(feature = "tls")]
+mod clusters;
 #[cfg(feature = "credentials")]
 mod credentials;
 mod lazily;

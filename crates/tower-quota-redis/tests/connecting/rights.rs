@@ -14,7 +14,7 @@ fn grant(server: &RedisServer, further: &str) {
         .find_map(|line| line.strip_prefix("//! ACL SETUSER limiter "))
         .unwrap();
     assert!(
-        docs.contains(&format!("`{further}`")) || further.is_empty(),
+        further.starts_with('-') || docs.contains(&format!("`{further}`")) || further.is_empty(),
         "{further} is not documented"
     );
     let granted = server
@@ -101,12 +101,10 @@ async fn documented_rights_suffice_for_a_server() {
             .unwrap();
     }
     server.command("ACL SETUSER limiter -del").unwrap();
-    assert!(
-        store
-            .apply(Operation::Reset, &[Charge::new("hour", &HOUR, &ann)])
-            .await
-            .is_err()
-    );
+    let reset = [Charge::new("hour", &HOUR, &ann)];
+    assert!(store.apply(Operation::Reset, &reset).await.is_err());
+    assert!(options().connect(&format!("{address}/")).await.is_err());
+    server.command("ACL SETUSER limiter +del").unwrap();
 
     let error = options()
         .prefix("other")
@@ -147,7 +145,7 @@ async fn documented_rights_suffice_for_a_cluster() {
         .urls()
         .into_iter()
         .map(|url| url.replace("redis://", "redis://limiter:password@"));
-    let store = options().cluster(urls).await.unwrap();
+    let store = options().cluster(urls.clone()).await.unwrap();
     for i in 0..50 {
         let key = user(&format!("user {i}"));
         assert!(
@@ -158,6 +156,8 @@ async fn documented_rights_suffice_for_a_cluster() {
                 .is_allowed()
         );
     }
+    (0..6).for_each(|node| grant(cluster.node(node), "-del"));
+    assert!(options().cluster(urls).await.is_err());
 }
 
 // The user of the sentinels has a single right.
