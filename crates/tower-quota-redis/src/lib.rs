@@ -93,6 +93,9 @@
 //! may refuse other requests. With [`RedisOptions::partitions`] of 1, one node decides in a
 //! single atomic step.
 //!
+//! Charges of [at most](tower_quota_core::Charge::at_most) their cost report the units that all parts have. If a later
+//! part has fewer units than an earlier one, the difference stays charged at the earlier one, until it refills.
+//!
 //! A [`Decision::refund`](tower_quota_core::Decision::refund) uses the earliest instant of all parts, and the clocks of
 //! nodes differ a little. A bucket may therefore get back fewer units than were taken, and a window or a sliding log no
 //! units.

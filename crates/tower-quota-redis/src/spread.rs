@@ -8,13 +8,15 @@
 //! 2. After a refusal, the other parts report their statuses and count the refusal, as a single
 //!    step would. If such a part fails, the refusal lacks its statuses.
 //! 3. While the breaker of a part is open, no part is charged. Parts in doubt come first.
-//! 4. Refunds, charges and resets reach all parts even if a part fails. The caller gets the first error.
+//! 4. Charges of at most their cost take the units that the earlier parts took. If a later part has fewer, the surplus
+//!    of the earlier parts stays charged.
+//! 5. Refunds, charges and resets reach all parts even if a part fails. The caller gets the first error.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
-use tower_quota_core::{Charge, Decision, Key, Left, LimitStatus, Name, Operation, Timestamp};
+use tower_quota_core::{Charge, Decision, Key, LimitStatus, Name, Operation, Timestamp};
 
 use crate::batch::Batcher;
 use crate::error::RedisStoreError;
@@ -179,9 +181,6 @@ impl Spread {
         if let Some(error) = first_error {
             return Err(error);
         }
-        if !is_refused && let Some(most) = self.common_units(answers) {
-            self.level(batchers, answers, most).await;
-        }
         Ok(self.join(answers))
     }
 
@@ -206,43 +205,6 @@ impl Spread {
         }
     }
 
-    async fn level(&self, batchers: &[Arc<Batcher>], answers: &mut [Decision], most: u64) {
-        for (part, answer) in self.parts.iter().zip(answers) {
-            let surplus = |charge: &ChargeTemplate, status: &LimitStatus| match charge.is_at_most {
-                true => status.taken.saturating_sub(most),
-                false => 0,
-            };
-            if part
-                .charges(answer)
-                .all(|(charge, status)| surplus(charge, status) == 0)
-            {
-                continue;
-            }
-            let after = part.refund(batchers, answer, surplus).await;
-            let statuses = part
-                .charges(answer)
-                .enumerate()
-                .map(|(position, (charge, before))| {
-                    // Subtract the surplus even without an answer, because a second refund would
-                    // create units.
-                    let taken = before.taken - surplus(charge, before);
-                    // Without an answer, the remaining units are a lower bound.
-                    let left = Left::new(before.remaining(), before.reset_after());
-                    let unknown = LimitStatus { left, ..*before };
-                    let after = after
-                        .as_ref()
-                        .map_or(unknown, |after| after.statuses()[position]);
-                    LimitStatus {
-                        outcome: before.outcome,
-                        taken,
-                        ..after
-                    }
-                });
-            *answer = Decision::from_statuses(Operation::Check, answer.at(), statuses)
-                .with_converted(answer.converted());
-        }
-    }
-
     async fn turn_into_refusals(&self, batchers: &[Arc<Batcher>], answers: &mut [Decision]) {
         for (part, answer) in self.parts.iter().zip(answers) {
             if let Some(refusal) = part.turn_into_refusal(batchers, answer).await {
@@ -262,13 +224,16 @@ impl Spread {
         let earliest = answers.iter().map(Decision::at).min();
         let at = of_hold.map_or(earliest, |(_, answer)| Some(answer.at()));
         let at = at.unwrap_or(Timestamp::EPOCH);
+        let most = self.common_units(answers).unwrap_or(u64::MAX);
         for (part, answer) in self.parts.iter().zip(answers) {
-            statuses.extend(
-                part.positions
-                    .iter()
-                    .copied()
-                    .zip(answer.statuses().iter().copied()),
-            );
+            for (&position, (charge, status)) in part.positions.iter().zip(part.charges(answer)) {
+                let mut status = *status;
+                if charge.is_at_most {
+                    // An earlier part may have taken more. The surplus stays charged.
+                    status.taken = status.taken.min(most);
+                }
+                statuses.push((position, status));
+            }
         }
         statuses.sort_by_key(|(position, _)| *position);
         let charges = self.parts.iter().map(|part| part.positions.len());
