@@ -85,7 +85,7 @@ pub enum RedisConfigError {
         /// The scheme of the URL. The rest may have a password in any place.
         url: String,
     },
-    /// A store on a pool has no address for a [`connection`](crate::RedisStore::connection).
+    /// A store on a pool has no address for a [`locator`](crate::RedisStore::locator).
     #[error("a pool does not say where its server is: connect the store by a URL")]
     PoolAddress,
 }

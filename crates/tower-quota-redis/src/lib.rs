@@ -123,7 +123,6 @@ mod batch;
 mod breaker;
 mod clock;
 mod config_error;
-mod connection;
 #[cfg(feature = "credentials")]
 mod credentials;
 mod error;
@@ -131,6 +130,7 @@ mod error_counts;
 mod keys;
 mod link;
 mod location;
+mod locator;
 mod lock;
 mod options;
 mod pause;
@@ -144,11 +144,11 @@ mod template;
 mod wire;
 
 pub use self::config_error::RedisConfigError;
-pub use self::connection::RedisConnection;
 #[cfg(feature = "credentials")]
 pub use self::credentials::Credentials;
 pub use self::error::RedisStoreError;
 pub use self::error_counts::RedisErrorCounts;
+pub use self::locator::RedisLocator;
 pub use self::options::RedisOptions;
 pub use self::stats::RedisStats;
 pub use self::store::RedisStore;

@@ -10,7 +10,6 @@ use tower_quota_core::{Charge, Decision, Key, Operation, Store, Undecidable};
 
 use crate::batch::Batcher;
 use crate::config_error::RedisConfigError;
-use crate::connection::RedisConnection;
 use crate::error::RedisStoreError;
 use crate::error_counts::RedisErrorCounts;
 use crate::keys::KeyNames;
@@ -18,6 +17,7 @@ use crate::link::LinkSettings;
 #[cfg(feature = "pool")]
 use crate::link::Servers;
 use crate::location::Location;
+use crate::locator::RedisLocator;
 use crate::lock::locked;
 use crate::question::Question;
 use crate::spread::Spread;
@@ -105,23 +105,20 @@ impl RedisStore {
         self.inner.batchers[0].probe().await
     }
 
-    /// Returns another connection to the servers of this store, for your own data.
-    ///
-    /// Each call ends within the deadline.
+    /// Returns a locator of the servers of this store, for your own connections.
     ///
     /// # Errors
     /// Returns [`RedisConfigError::PoolAddress`] for a store on a pool.
-    pub fn connection(&self, deadline: Duration) -> Result<RedisConnection, RedisConfigError> {
+    pub fn locator(&self) -> Result<RedisLocator, RedisConfigError> {
         let inner = &self.inner;
         #[cfg(feature = "pool")]
         if matches!(inner.location.servers, Servers::Pool(_)) {
             return Err(RedisConfigError::PoolAddress);
         }
-        RedisConnection::to(
+        RedisLocator::to(
             &inner.location,
             inner.settings.clone(),
             Arc::clone(&inner.server),
-            deadline,
         )
     }
 

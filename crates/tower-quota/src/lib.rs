@@ -253,7 +253,6 @@ pub mod redis {
     #[cfg(feature = "credentials")]
     pub use tower_quota_redis::Credentials;
     pub use tower_quota_redis::{
-        RedisConfigError, RedisConnection, RedisErrorCounts, RedisOptions, RedisStats,
-        RedisStoreError,
+        RedisConfigError, RedisErrorCounts, RedisLocator, RedisOptions, RedisStats, RedisStoreError,
     };
 }

@@ -21,7 +21,7 @@ pub use self::memory::MemoryRules;
 #[cfg(feature = "redis")]
 pub use self::redis::RedisRules;
 #[cfg(feature = "redis")]
-pub(crate) use self::redis::check_name;
+pub(crate) use self::redis::{RedisConnection, check_name};
 pub use self::state::{BlockChanges, StoreState};
 use super::audit::AuditRecord;
 use super::blocks::Block;

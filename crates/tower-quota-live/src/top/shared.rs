@@ -2,10 +2,10 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tower_quota::{TopClient, TopWindow};
-use tower_quota_redis::{RedisConfigError, RedisConnection, RedisStore};
+use tower_quota_redis::{RedisConfigError, RedisLocator, RedisStore};
 
 use super::list::{ListedClient, TopList};
-use crate::store::{RedisRules, RuleStoreError, check_name};
+use crate::store::{RedisConnection, RedisRules, RuleStoreError, check_name};
 use crate::time::Time;
 
 const PUBLISHED: usize = 64;
@@ -50,7 +50,7 @@ impl SharedTop {
     /// # Errors
     /// Returns [`RuleStoreError::Config`] for an invalid URL or name.
     pub fn new(url: &str, name: &str) -> Result<Self, RuleStoreError> {
-        Self::with(RedisConnection::new(url, RedisRules::DEADLINE), name)
+        Self::with(RedisLocator::new(url), name)
     }
 
     /// Uses the servers and certificates of your counters, on a separate connection.
@@ -59,7 +59,7 @@ impl SharedTop {
     /// Returns the errors of [`new`](Self::new), and an error for a store on a pool, whose server
     /// is unknown.
     pub fn from_store(counters: &RedisStore, name: &str) -> Result<Self, RuleStoreError> {
-        Self::with(counters.connection(RedisRules::DEADLINE), name)
+        Self::with(counters.locator(), name)
     }
 
     /// Sets the interval between publications. The default is 5 s, the minimum 100 ms.
@@ -71,12 +71,14 @@ impl SharedTop {
     }
 
     fn with(
-        connection: Result<RedisConnection, RedisConfigError>,
+        locator: Result<RedisLocator, RedisConfigError>,
         name: &str,
     ) -> Result<Self, RuleStoreError> {
         check_name(name)?;
+        let locator = locator.map_err(RuleStoreError::config)?;
+        let slot = format!("quota:top:{{{name}}}");
         Ok(Self {
-            connection: connection.map_err(RuleStoreError::config)?,
+            connection: RedisConnection::new(locator, &slot, RedisRules::DEADLINE),
             name: name.into(),
             instance: format!("{:016x}", fastrand::u64(..)).into(),
             every: Duration::from_secs(5),

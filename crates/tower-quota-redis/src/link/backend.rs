@@ -1,8 +1,7 @@
 use core::future::Future;
 use core::time::Duration;
 
-use redis::aio::PubSub;
-use redis::{ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
+use redis::{ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 
 use super::request::LinkRequest;
 
@@ -23,7 +22,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
         async { self.dial().await.map(Some) }
     }
 
-    fn subscriber(&self) -> impl Future<Output = RedisResult<PubSub>> + Send;
+    /// Returns the address and the settings of the server that owns a key.
+    fn locate(&self, key: &str) -> impl Future<Output = RedisResult<ConnectionInfo>> + Send;
 
     fn verdict(error: &RedisError) -> Verdict {
         if error.is_io_error() || error.is_unrecoverable_error() {

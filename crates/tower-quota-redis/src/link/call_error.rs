@@ -9,11 +9,6 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
-    pub(crate) fn into_inner(self) -> RedisError {
-        let (Self::NotSent(error) | Self::Failed(error)) = self;
-        error
-    }
-
     pub(super) fn of_call(error: RedisError) -> Self {
         match error.kind() {
             // The client knew no node, or reached only nodes that do not own the slot.

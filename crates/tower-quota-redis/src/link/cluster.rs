@@ -14,7 +14,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use redis::aio::PubSub;
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
@@ -26,12 +25,14 @@ use super::backend::{Backend, LinkConnection, Verdict};
 use super::election::Address;
 use super::request::LinkRequest;
 use super::server::Server;
-use super::{Certificates, Provider, within};
+use super::{Certificates, Provider, with_credentials, within};
 use crate::clock::now;
 use crate::lock::locked;
 use crate::slots;
 
 const SLOTS_TIMEOUT: Duration = Duration::from_millis(100);
+/// The time after which a node that is slow to answer gets company.
+const HEAD_START: Duration = Duration::from_millis(100);
 /// The silence of a partition that makes a call check the connection. Servers close connections after
 /// a second at the earliest.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -117,22 +118,30 @@ impl Cluster {
         })
     }
 
+    /// Asks one node after the other, because each handshake costs time. A slow node only delays the
+    /// next one.
     async fn first_to_answer(&self) -> RedisResult<(ConnectionInfo, Value)> {
         let mut asked = JoinSet::new();
-        for node in &self.nodes {
-            let asking = ask_node(node.clone(), self.server(node.clone()));
-            asked.spawn(tokio::time::timeout(self.node_timeout, asking));
-        }
+        let mut nodes = self.nodes.iter();
         let mut last = RedisError::from((ErrorKind::Io, "no node of the cluster answers"));
-        while let Some(answer) = asked.join_next().await {
+        loop {
+            let node = nodes.next();
+            if let Some(node) = node {
+                let asking = ask_node(node.clone(), self.server(node.clone()));
+                asked.spawn(tokio::time::timeout(self.node_timeout, asking));
+            }
+            let answer = match node {
+                Some(_) => tokio::time::timeout(HEAD_START, asked.join_next()).await,
+                None => Ok(asked.join_next().await),
+            };
             match answer {
-                Ok(Ok(Ok(found))) => return Ok(found),
-                Ok(Ok(Err(error))) => last = error,
+                Ok(Some(Ok(Ok(Ok(found))))) => return Ok(found),
+                Ok(Some(Ok(Ok(Err(error))))) => last = error,
+                Ok(None) if node.is_none() => return Err(last),
                 // Too late, or stopped with its runtime.
-                Ok(Err(_)) | Err(_) => {}
+                _ => {}
             }
         }
-        Err(last)
     }
 }
 
@@ -164,10 +173,14 @@ impl Backend for Cluster {
         connected.map(Some)
     }
 
-    /// Connects to any node, because Pub/Sub reaches all nodes.
-    async fn subscriber(&self) -> RedisResult<PubSub> {
-        let (node, _) = self.first_to_answer().await?;
-        self.server(node)?.subscriber().await
+    async fn locate(&self, key: &str) -> RedisResult<ConnectionInfo> {
+        let (node, slots) = self.first_to_answer().await?;
+        let owner = owner_in(&slots, key).map(|(host, port)| {
+            // A node without a known host has the host of the node that answered.
+            let host = host.or_else(|| super::host_of(&node)).unwrap_or_default();
+            super::at_address(node.clone(), (host, port))
+        });
+        with_credentials(owner.unwrap_or(node), self.credentials.as_ref()).await
     }
 
     fn verdict(error: &RedisError) -> Verdict {
@@ -216,10 +229,8 @@ impl LinkConnection for Connected {
     }
 
     fn node_of(&self, key: &str) -> Option<String> {
-        let slot = i64::from(slots::slot_of(key));
-        let (_, address) =
-            ranges_in(&self.slots).find(|((first, last, _), _)| (first..=last).contains(&&slot))?;
-        address.map(|(host, port)| format!("{host}:{port}"))
+        let (host, port) = owner_in(&self.slots, key)?;
+        Some(format!("{}:{port}", host?))
     }
 }
 
@@ -248,15 +259,23 @@ fn ask_for_slots() -> Cmd {
 }
 
 fn owners_in(slots: &Value) -> Owners {
-    let mut owners: Owners = ranges_in(slots).map(|(range, _)| range).collect();
+    let mut owners: Owners = primaries_in(slots).map(|(range, ..)| range).collect();
     owners.sort_unstable();
     owners
 }
 
 fn successor_in(slots: &Value, known: &Owners) -> Option<Address> {
-    ranges_in(slots)
-        .filter(|(range, _)| !known.contains(range))
-        .find_map(|(_, address)| address)
+    primaries_in(slots)
+        .filter(|(range, ..)| !known.contains(range))
+        .find_map(|(_, host, port)| host_in(host).zip(u16::try_from(port).ok()))
+}
+
+/// Returns the host, if known, and the port of the primary that owns a key.
+fn owner_in(slots: &Value, key: &str) -> Option<(Option<String>, u16)> {
+    let slot = i64::from(slots::slot_of(key));
+    let (_, host, port) =
+        primaries_in(slots).find(|((first, last, _), ..)| (first..=last).contains(&&slot))?;
+    Some((host_in(host), u16::try_from(port).ok()?))
 }
 
 /// Returns whether every primary has the name `?`, which a node without a host name has.
@@ -266,17 +285,13 @@ fn is_nameless(slots: &Value) -> bool {
     has_primaries && hosts.all(|host| *host == Value::BulkString(b"?".to_vec()))
 }
 
-/// The host of a primary may be unknown.
-fn ranges_in(slots: &Value) -> impl Iterator<Item = (OwnedRange, Option<Address>)> {
-    primaries_in(slots).map(|(range, host, port)| {
-        let host = match host {
-            Value::BulkString(host) if !host.is_empty() && host != b"?" => {
-                String::from_utf8(host.clone()).ok()
-            }
-            _ => None,
-        };
-        (range, host.zip(u16::try_from(port).ok()))
-    })
+fn host_in(host: &Value) -> Option<String> {
+    match host {
+        Value::BulkString(host) if !host.is_empty() && host != b"?" => {
+            String::from_utf8(host.clone()).ok()
+        }
+        _ => None,
+    }
 }
 
 /// Returns each range of slots with the host and port of its primary.

@@ -20,7 +20,6 @@ use std::time::Instant;
 
 #[cfg(feature = "pool")]
 use deadpool_redis::Pool;
-use redis::aio::PubSub;
 use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisResult, Value};
 use tokio::runtime::Handle;
 
@@ -47,7 +46,7 @@ pub(crate) enum Link {
     Sentinels(Arc<Reconnecting<Sentinels>>),
     Cluster(Arc<Reconnecting<Cluster>>),
     #[cfg(feature = "pool")]
-    Pool(Arc<Reconnecting<Pooled>>),
+    Pool(Pooled),
 }
 
 #[derive(Clone)]
@@ -141,10 +140,7 @@ impl Link {
                 Self::Cluster(Arc::new(Reconnecting::new(cluster, runtime)))
             }
             #[cfg(feature = "pool")]
-            Servers::Pool(pool) => Self::Pool(Arc::new(Reconnecting::new(
-                Pooled::new(pool, connect_timeout),
-                runtime,
-            ))),
+            Servers::Pool(pool) => Self::Pool(Pooled::new(pool, connect_timeout, runtime)),
         })
     }
 
@@ -165,8 +161,8 @@ impl Link {
         with_each!(self, link => link.replace());
     }
 
-    pub(crate) async fn subscriber(&self) -> RedisResult<PubSub> {
-        with_each!(self, link => link.subscriber().await)
+    pub(crate) async fn locate(&self, key: &str) -> RedisResult<ConnectionInfo> {
+        with_each!(self, link => link.locate(key).await)
     }
 
     pub(crate) async fn run(
@@ -197,6 +193,21 @@ pub(crate) async fn within<T>(
     tokio::time::timeout(timeout, what)
         .await
         .unwrap_or_else(|_| Err((ErrorKind::Io, late).into()))
+}
+
+async fn with_credentials(
+    address: ConnectionInfo,
+    credentials: Option<&Provider>,
+) -> RedisResult<ConnectionInfo> {
+    #[cfg(feature = "credentials")]
+    if let Some(provider) = credentials {
+        let (user, password) = provider.fetch().await?;
+        let settings = address.redis_settings().clone();
+        let settings = settings.set_username(user).set_password(password);
+        return Ok(address.set_redis_settings(settings));
+    }
+    let _ = credentials;
+    Ok(address)
 }
 
 fn at_address(settings: ConnectionInfo, (host, port): Address) -> ConnectionInfo {

@@ -1,68 +1,129 @@
-//! Takes a connection from a pool.
+//! Takes a connection from a pool for each call.
 //!
-//! A pool checks a connection with a `PING` when handing it out, so the store keeps the connection while it works. The
-//! store removes a doubtful connection from the pool, which then has room for another connection.
+//! The pool's limits, timeouts and metrics include each call. The pool checks a connection before handing it out, which
+//! takes a round trip. A call that is unanswered takes its connection out of the pool, which may then connect again.
 
 use core::time::Duration;
-use std::sync::Mutex;
+use std::sync::Arc;
+use std::time::Instant;
 
 use deadpool_redis::{Connection, Pool, PoolError};
-use redis::aio::{MultiplexedConnection, PubSub};
-use redis::{ErrorKind, RedisError, RedisResult};
+use redis::{ConnectionInfo, ErrorKind, RedisError, RedisResult, Value};
+use tokio::runtime::Handle;
+use tokio::time::timeout_at;
 
-use super::backend::Backend;
+use super::call_error::CallError;
+use super::reconnecting::{LateAnswer, answer_until};
+use super::request::LinkRequest;
 use super::within;
-use crate::lock::locked;
+use crate::wire::Call;
 
+#[derive(Clone)]
 pub(crate) struct Pooled {
     pool: Pool,
-    /// The checked out connection, kept so that the pool counts the connection as taken.
-    checked_out: Mutex<Option<Connection>>,
     connect_timeout: Duration,
+    runtime: Option<Handle>,
 }
 
 impl Pooled {
-    pub(super) fn new(pool: Pool, connect_timeout: Duration) -> Self {
+    pub(super) fn new(pool: Pool, connect_timeout: Duration, runtime: Option<Handle>) -> Self {
         Self {
             pool,
-            checked_out: Mutex::new(None),
             connect_timeout,
+            runtime,
         }
     }
 
-    fn check_out(&self, connection: Option<Connection>) -> Option<Connection> {
-        core::mem::replace(&mut *locked(&self.checked_out), connection)
+    pub(super) async fn connect(&self) -> RedisResult<()> {
+        self.take().await.map(|mut taken| drop(taken.0.take()))
     }
-}
 
-impl Backend for Pooled {
-    type Connection = MultiplexedConnection;
-
-    async fn dial(&self) -> RedisResult<MultiplexedConnection> {
-        if let Some(doubtful) = self.check_out(None) {
-            // Take the connection out of the pool, which would hand it out again.
-            drop(Connection::take(doubtful));
-        }
-        let handing_out = async { self.pool.get().await.map_err(of_pool) };
-        let handed_out = within(
-            self.connect_timeout,
-            "the pool handed out no connection in time",
-            handing_out,
-        )
-        .await?;
-        let connection = MultiplexedConnection::clone(&handed_out);
-        self.check_out(Some(handed_out));
-        Ok(connection)
+    /// Drops the idle connections, which may lead to the wrong server.
+    pub(super) fn replace(&self) {
+        self.pool.retain(|_, _| false);
     }
 
     /// Returns an error, because a pool hides its address.
-    async fn subscriber(&self) -> RedisResult<PubSub> {
-        Err((
-            ErrorKind::InvalidClientConfig,
-            "a pool has no connections for announcements",
-        )
-            .into())
+    pub(super) async fn locate(&self, _key: &str) -> RedisResult<ConnectionInfo> {
+        Err((ErrorKind::InvalidClientConfig, "a pool hides its address").into())
     }
+
+    pub(super) fn node_of(&self, _key: &str) -> Option<String> {
+        None
+    }
+
+    pub(super) async fn run(
+        &self,
+        key: &str,
+        request: &impl LinkRequest,
+    ) -> Result<Value, CallError> {
+        let taken = self.take().await.map_err(CallError::NotSent)?;
+        taken.send(key, request).await.map_err(CallError::of_call)
+    }
+
+    /// Runs a call until its deadline. If the call is late, returns the answer that a written call may still get.
+    pub(super) async fn run_until(
+        &self,
+        deadline: Instant,
+        key: Arc<str>,
+        mut call: Call,
+    ) -> Result<Result<Value, CallError>, Option<LateAnswer>> {
+        call.deadline = Some(deadline);
+        let taken = match timeout_at(deadline.into(), self.take()).await {
+            Ok(Ok(taken)) => taken,
+            Ok(Err(error)) => return Ok(Err(CallError::NotSent(error))),
+            Err(_) => return Err(None),
+        };
+        let mut answer: LateAnswer = Box::pin(async move { taken.send(&key, &call).await });
+        match answer_until(deadline, &mut answer).await {
+            Some(answer) => Ok(answer.map_err(CallError::of_call)),
+            None => Err(Some(answer)),
+        }
+    }
+
+    /// Takes a connection in a task. If the caller gives up, the connection returns to the pool, so that a handshake may
+    /// take longer than a deadline.
+    async fn take(&self) -> RedisResult<Taken> {
+        let (pool, connect_timeout) = (self.pool.clone(), self.connect_timeout);
+        let taking = async move {
+            let handed_out = async { pool.get().await.map_err(of_pool) };
+            let late = "the pool handed out no connection in time";
+            within(connect_timeout, late, handed_out).await
+        };
+        let runtime = self.runtime.clone().unwrap_or_else(Handle::current);
+        let ended = || RedisError::from((ErrorKind::Io, "the attempt to connect was cut short"));
+        let handed_out = runtime.spawn(taking).await.map_err(|_| ended())?;
+        handed_out.map(|connection| Taken(Some(connection)))
+    }
+}
+
+/// A connection that leaves the pool when dropped during a call.
+struct Taken(Option<Connection>);
+
+impl Taken {
+    async fn send(mut self, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
+        let Some(connection) = &mut self.0 else {
+            return Err((ErrorKind::Client, "the connection was dropped").into());
+        };
+        let answer = request.send(connection, key).await;
+        if answer.as_ref().err().is_none_or(|error| !is_lost(error)) {
+            // Return the connection to the pool.
+            drop(self.0.take());
+        }
+        answer
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            drop(Connection::take(connection));
+        }
+    }
+}
+
+fn is_lost(error: &RedisError) -> bool {
+    error.is_io_error() || error.is_unrecoverable_error()
 }
 
 fn of_pool(error: PoolError) -> RedisError {

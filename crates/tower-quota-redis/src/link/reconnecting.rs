@@ -14,8 +14,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use redis::aio::PubSub;
-use redis::{ErrorKind, RedisError, RedisResult, Value};
+use redis::{ConnectionInfo, ErrorKind, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{timeout, timeout_at};
@@ -60,6 +59,18 @@ struct Calls {
     given_up: Option<Instant>,
 }
 
+pub(super) async fn answer_until(
+    deadline: Instant,
+    answer: &mut LateAnswer,
+) -> Option<RedisResult<Value>> {
+    if let Ok(answer) = timeout_at(deadline.into(), &mut *answer).await {
+        return Some(answer);
+    }
+    // Look once more, because timers fire before sockets are read after a pause of the process.
+    tokio::task::yield_now().await;
+    timeout(Duration::ZERO, answer).await.ok()
+}
+
 impl<B: Backend> Reconnecting<B> {
     pub(super) fn new(backend: B, runtime: Option<Handle>) -> Self {
         let state = LinkState {
@@ -79,8 +90,8 @@ impl<B: Backend> Reconnecting<B> {
         self.connection().await.map(drop)
     }
 
-    pub(super) async fn subscriber(&self) -> RedisResult<PubSub> {
-        self.backend.subscriber().await
+    pub(super) async fn locate(&self, key: &str) -> RedisResult<ConnectionInfo> {
+        self.backend.locate(key).await
     }
 
     pub(super) fn node_of(&self, key: &str) -> Option<String> {
@@ -118,14 +129,9 @@ impl<B: Backend> Reconnecting<B> {
         let under_way = CallUnderWay::new(self, &tracked);
         let mut answer: LateAnswer =
             Box::pin(async move { tracked.connection.run(&key, &call).await });
-        if let Ok(answer) = timeout_at(deadline.into(), &mut answer).await {
-            return Ok(under_way.end(answer));
-        }
-        // Look once more, because timers fire before sockets are read after a pause of the process.
-        tokio::task::yield_now().await;
-        match timeout(Duration::ZERO, &mut answer).await {
-            Ok(answer) => Ok(under_way.end(answer)),
-            Err(_) => Err(Some(answer)),
+        match answer_until(deadline, &mut answer).await {
+            Some(answer) => Ok(under_way.end(answer)),
+            None => Err(Some(answer)),
         }
     }
 
@@ -399,7 +405,7 @@ mod tests {
             Ok(0)
         }
 
-        async fn subscriber(&self) -> RedisResult<PubSub> {
+        async fn locate(&self, _key: &str) -> RedisResult<ConnectionInfo> {
             pending().await
         }
 

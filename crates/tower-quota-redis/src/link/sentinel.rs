@@ -1,13 +1,13 @@
 use core::time::Duration;
 
-use redis::aio::{MultiplexedConnection, PubSub};
+use redis::aio::MultiplexedConnection;
 use redis::{ConnectionInfo, ErrorKind, RedisResult, Value};
 use tokio::task::JoinSet;
 
 use super::backend::Backend;
 use super::election::{self, Address, Report};
 use super::server::Server;
-use super::{Provider, within};
+use super::{Provider, with_credentials, within};
 
 /// Connects to a primary under sentinels. Each attempt asks all sentinels.
 pub(crate) struct Sentinels {
@@ -110,12 +110,9 @@ impl Backend for Sentinels {
         Ok(self.find().await?.0)
     }
 
-    async fn subscriber(&self) -> RedisResult<PubSub> {
+    async fn locate(&self, _key: &str) -> RedisResult<ConnectionInfo> {
         let (_, address) = self.find().await?;
         let primary = super::at_address(self.primary.clone(), address);
-        let (timeout, credentials) = (self.connect_timeout / 2, self.credentials.clone());
-        Server::new(primary, timeout, credentials)?
-            .subscriber()
-            .await
+        with_credentials(primary, self.credentials.as_ref()).await
     }
 }

@@ -3,12 +3,12 @@ use core::pin::pin;
 use core::task::Poll;
 use core::time::Duration;
 
-use redis::aio::{MultiplexedConnection, PubSub};
+use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ConnectionInfo, RedisResult, Value};
 
-use super::Provider;
 use super::backend::{Backend, LinkConnection};
 use super::request::LinkRequest;
+use super::{Provider, with_credentials};
 
 /// The maximum number of requests that wait to be written. With the client's default of 50, a burst
 /// would wait.
@@ -59,20 +59,9 @@ impl Backend for Server {
             .await
     }
 
-    async fn subscriber(&self) -> RedisResult<PubSub> {
-        #[cfg(feature = "credentials")]
-        if let Some(provider) = &self.credentials {
-            // Fetch the credentials here, because the client takes no provider for a Pub/Sub
-            // connection.
-            let (user, password) = provider.fetch().await?;
-            let info = self.client.get_connection_info().clone();
-            let settings = info.redis_settings().clone();
-            let settings = settings.set_username(user).set_password(password);
-            let client = Client::open(info.set_redis_settings(settings))?;
-            return client.get_async_pubsub().await;
-        }
-        let _ = &self.credentials;
-        self.client.get_async_pubsub().await
+    async fn locate(&self, _key: &str) -> RedisResult<ConnectionInfo> {
+        let address = self.client.get_connection_info().clone();
+        with_credentials(address, self.credentials.as_ref()).await
     }
 }
 

@@ -95,7 +95,9 @@ impl RedisOptions {
 
     /// Connects at the first request, with connections from your pool.
     ///
-    /// The store keeps a connection, so your pool needs one to spare. Configure `TCP_NODELAY` in your pool.
+    /// Each call takes a connection and returns it, so the limits, timeouts and metrics of your pool include the calls.
+    /// Calls wait while all connections are taken. The pool checks each connection with a round trip, so a URL is
+    /// faster. Configure `TCP_NODELAY` in your pool.
     ///
     /// ```no_run
     /// use tower_quota_redis::RedisStore;

@@ -85,6 +85,22 @@ async fn idle_close_of_cluster_fails_no_decision() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn locator_finds_owner_of_key() {
+    let cluster = RedisCluster::start();
+    let store = options().cluster(cluster.urls()).await.unwrap();
+    for key in ["rules:{a}:state", "rules:{b}:state", "rules:{c}:state"] {
+        let address = store.locator().unwrap().locate(key).await.unwrap();
+        let owner = cluster.owner(cluster.slot(key)).unwrap();
+        let port = cluster.node(owner).port();
+        assert_eq!(
+            address.addr().to_string(),
+            format!("127.0.0.1:{port}"),
+            "{key}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn plain_port_for_tls_is_named() {
     let server = RedisServer::start();

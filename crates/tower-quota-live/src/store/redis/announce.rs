@@ -12,9 +12,8 @@ use redis::RedisError;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{error::Elapsed, timeout};
-use tower_quota_redis::RedisConnection;
 
-use super::RedisRules;
+use super::{RedisConnection, RedisRules};
 use crate::wait::{Backoff, pause};
 
 const PING_EVERY: Duration = Duration::from_secs(5);

@@ -17,16 +17,19 @@
 //! atomic. Only the reports expire, so `volatile` eviction policies keep the other keys.
 
 mod announce;
+mod connection;
 
 use core::fmt;
 use core::time::Duration;
 use std::collections::HashMap;
 
+use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands as _, FromRedisValue, RedisResult, Script, ScriptInvocation, Value};
 use tokio::sync::watch;
-use tower_quota_redis::{RedisConfigError, RedisConnection, RedisStore};
+use tower_quota_redis::{RedisConfigError, RedisLocator, RedisStore};
 
 use self::announce::Announcements;
+pub(crate) use self::connection::RedisConnection;
 use super::{
     BlockChanges, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS,
     Reply, RuleStore, RuleStoreError, StoreState,
@@ -70,7 +73,7 @@ impl RedisRules {
     /// # Errors
     /// Returns [`RuleStoreError::Config`] for an invalid URL or name.
     pub fn new(url: &str, name: &str) -> Result<Self, RuleStoreError> {
-        Self::with(RedisConnection::new(url, Self::DEADLINE), name)
+        Self::with(RedisLocator::new(url), name)
     }
 
     /// Uses the servers and certificates of your counters, on a separate connection.
@@ -79,14 +82,14 @@ impl RedisRules {
     /// Returns the errors of [`new`](Self::new), and an error for a store on a pool, whose server
     /// is unknown.
     pub fn from_store(counters: &RedisStore, name: &str) -> Result<Self, RuleStoreError> {
-        Self::with(counters.connection(Self::DEADLINE), name)
+        Self::with(counters.locator(), name)
     }
 
     fn with(
-        connection: Result<RedisConnection, RedisConfigError>,
+        locator: Result<RedisLocator, RedisConfigError>,
         name: &str,
     ) -> Result<Self, RuleStoreError> {
-        let connection = connection.map_err(RuleStoreError::config)?;
+        let locator = locator.map_err(RuleStoreError::config)?;
         check_name(name)?;
         let key = |part: &str| format!("quota:rules:{{{name}}}:{part}");
         let keys = RedisKeys {
@@ -104,6 +107,7 @@ impl RedisRules {
             audit: key("audit"),
             channel: key("changed"),
         };
+        let connection = RedisConnection::new(locator, &keys.channel, Self::DEADLINE);
         let announcements = Announcements::listen(connection.clone(), keys.channel.clone());
         Ok(Self {
             connection,
@@ -122,7 +126,10 @@ impl RedisRules {
         invocation
     }
 
-    async fn call<T, F>(&self, call: impl FnOnce(RedisConnection) -> F) -> Result<T, RuleStoreError>
+    async fn call<T, F>(
+        &self,
+        call: impl FnOnce(MultiplexedConnection) -> F,
+    ) -> Result<T, RuleStoreError>
     where
         F: Future<Output = RedisResult<T>>,
     {
