@@ -6,7 +6,8 @@
 //!    fails during a pause schedules the next attempt, because the breaker may stop all other calls.
 //! 3. If an attempt is slow, another begins. The first to succeed wins.
 //! 4. After three unanswered calls in a row, in a cluster after one, a connection is in doubt, and serves until it is
-//!    replaced. After 16, the link drops the connection. Calls that overlap count once.
+//!    replaced. After 16, the link drops the connection. Calls that overlap count once, and a failed attempt to replace
+//!    the connection counts too.
 //! 5. After a silence, the link checks the connection, because a balancer may have closed it.
 
 use core::pin::Pin;
@@ -289,7 +290,7 @@ impl<B: Backend> Attempt<B> {
             if !self.is_under_way && !self.begin_when_due().await {
                 return;
             }
-            let backend = &self.link.backend;
+            let (backend, began) = (&self.link.backend, now());
             let outcome = match &self.doubtful {
                 Some(doubtful) => backend.replace(doubtful.connection.clone()).await,
                 None => backend.dial().await.map(Some),
@@ -298,7 +299,14 @@ impl<B: Backend> Attempt<B> {
             match outcome {
                 Ok(Some(connection)) => state.install(connection, self.doubtful.as_ref()),
                 Ok(None) => {}
-                Err(error) => state.last_error = Some(error),
+                Err(error) => {
+                    state.last_error = Some(error);
+                    drop(state);
+                    if let Some(doubtful) = &self.doubtful {
+                        // Without calls, only attempts tell that a client is dead.
+                        self.link.went_unanswered(&doubtful.calls, began);
+                    }
+                }
             }
         });
     }

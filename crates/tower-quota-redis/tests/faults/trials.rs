@@ -120,6 +120,38 @@ async fn dead_cluster_is_dialled_rarely() {
     load.shutdown().await;
 }
 
+// The client repeats its request for the slots without a pause, and no call tells that it is dead.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn quiet_store_stops_dialling_dead_cluster() {
+    let mut cluster = RedisCluster::start();
+    let store = of_cluster(&cluster.urls()).await;
+    let mut load = JoinSet::new();
+    (0..16).for_each(|first| drop(load.spawn(ask_about_many(store.clone(), first))));
+    for node in [0, 3, 1, 2, 4, 5] {
+        cluster.kill(node);
+        pause(Duration::from_millis(3)).await;
+    }
+    pause(2 * DEADLINE).await;
+    load.shutdown().await;
+    let proxies: Vec<FaultProxy> = (0..6)
+        .map(|node| FaultProxy::in_place_of(cluster.node(node).port()))
+        .collect();
+    let dials = || proxies.iter().map(FaultProxy::connections).sum::<usize>();
+    let clock = MonotonicClock::new();
+    let began = clock.now();
+    loop {
+        let before = dials();
+        pause(FAULT_TIME).await;
+        let made = dials() - before;
+        println!("{made} dials in a second without calls");
+        if made == 0 {
+            break;
+        }
+        assert!(clock.now().since(began) < TEST_TIMEOUT, "{made} dials");
+    }
+    drop(store);
+}
+
 /// Sends requests about keys of all partitions, without a pause.
 async fn ask_about_many(store: RedisStore, first: usize) {
     let quota = Quota::per_hour(1);
