@@ -30,8 +30,10 @@ use crate::clock::now;
 use crate::lock::locked;
 use crate::slots;
 
+/// The part of the connect timeout for each node of the client.
+const NODE_SHARE: u32 = 4;
 const SLOTS_TIMEOUT: Duration = Duration::from_millis(100);
-/// The time after which a node that is slow to answer gets company.
+/// The time after which a second node is asked. The time doubles for each further node.
 const HEAD_START: Duration = Duration::from_millis(100);
 /// The silence of a partition that makes a call check the connection. Servers close connections after
 /// a second at the earliest.
@@ -44,7 +46,7 @@ pub(crate) struct Cluster {
         expect(dead_code, reason = "only TLS needs certificates")
     )]
     certificates: Certificates,
-    node_timeout: Duration,
+    connect_timeout: Duration,
     credentials: Option<Provider>,
 }
 
@@ -64,13 +66,13 @@ impl Cluster {
     pub(super) fn new(
         nodes: Vec<ConnectionInfo>,
         certificates: Certificates,
-        node_timeout: Duration,
+        connect_timeout: Duration,
         credentials: Option<Provider>,
     ) -> RedisResult<Self> {
         let cluster = Self {
             nodes,
             certificates,
-            node_timeout,
+            connect_timeout,
             credentials,
         };
         // Report nodes that do not belong together now.
@@ -90,19 +92,20 @@ impl Cluster {
             Some(provider) => builder.set_credentials_provider(provider),
             None => builder,
         };
+        let node_timeout = self.connect_timeout / NODE_SHARE;
         builder
             // The client would repeat a call that the server may have run, which would count twice.
             .retries(0)
-            .connection_timeout(self.node_timeout)
+            .connection_timeout(node_timeout)
             // The store bounds its calls, but the client's own requests need a bound too.
-            .response_timeout(self.node_timeout)
-            .overall_response_timeout(Some(self.node_timeout))
+            .response_timeout(node_timeout)
+            .overall_response_timeout(Some(node_timeout))
             .tcp_settings(TcpSettings::default().set_nodelay(true))
             .build()
     }
 
     fn server(&self, node: ConnectionInfo) -> RedisResult<Server> {
-        Server::new(node, self.node_timeout, self.credentials.clone())
+        Server::new(node, self.connect_timeout, self.credentials.clone())
     }
 
     async fn connect(&self, node: ConnectionInfo, slots: Value) -> RedisResult<Connected> {
@@ -118,22 +121,23 @@ impl Cluster {
         })
     }
 
-    /// Asks one node after the other, because each handshake costs time. A slow node only delays the
-    /// next one.
+    /// Asks one node after the other, because several handshakes at once slow each other down on a busy
+    /// machine. A silent node only delays the next one.
     async fn first_to_answer(&self) -> RedisResult<(ConnectionInfo, Value)> {
         let mut asked = JoinSet::new();
-        let mut nodes = self.nodes.iter();
+        let (mut nodes, mut head_start) = (self.nodes.iter(), HEAD_START);
         let mut last = RedisError::from((ErrorKind::Io, "no node of the cluster answers"));
         loop {
             let node = nodes.next();
             if let Some(node) = node {
                 let asking = ask_node(node.clone(), self.server(node.clone()));
-                asked.spawn(tokio::time::timeout(self.node_timeout, asking));
+                asked.spawn(tokio::time::timeout(self.connect_timeout, asking));
             }
             let answer = match node {
-                Some(_) => tokio::time::timeout(HEAD_START, asked.join_next()).await,
+                Some(_) => tokio::time::timeout(head_start, asked.join_next()).await,
                 None => Ok(asked.join_next().await),
             };
+            head_start *= 2;
             match answer {
                 Ok(Some(Ok(Ok(Ok(found))))) => return Ok(found),
                 Ok(Some(Ok(Ok(Err(error))))) => last = error,

@@ -38,8 +38,6 @@ pub(crate) use self::request::{LinkRequest, Several};
 use self::sentinel::Sentinels;
 use self::server::Server;
 
-const NODE_SHARE: u32 = 4;
-
 #[derive(Clone)]
 pub(crate) enum Link {
     Server(Arc<Reconnecting<Server>>),
@@ -135,8 +133,7 @@ impl Link {
                 nodes,
                 certificates,
             } => {
-                let timeout = connect_timeout / NODE_SHARE;
-                let cluster = Cluster::new(nodes, certificates, timeout, credentials)?;
+                let cluster = Cluster::new(nodes, certificates, connect_timeout, credentials)?;
                 Self::Cluster(Arc::new(Reconnecting::new(cluster, runtime)))
             }
             #[cfg(feature = "pool")]
