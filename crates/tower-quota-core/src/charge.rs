@@ -323,8 +323,15 @@ impl<'a> Charge<'a> {
 pub enum Operation {
     /// Takes all charges if all charges fit. Otherwise takes no charge.
     Check,
-    /// Takes all charges. Units that do not fit become a debt until time refills them.
+    /// Takes all charges, without an earlier check. Units that do not fit become a debt until time refills them.
     Charge,
+    /// Takes more units for an earlier check that cost more than it took, and otherwise like [`Charge`](Self::Charge).
+    ///
+    /// The instant leads to the store that admitted the check, if your store is made of several.
+    Surcharge {
+        /// The instant of the charges, on the clock of the store.
+        taken_at: Timestamp,
+    },
     /// Gives back the units of an earlier check, less the refill since.
     ///
     /// Use [`Decision::refund`](crate::Decision::refund), and for a leaky bucket [`Charge::turn`].
@@ -348,11 +355,22 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Returns the instant of an earlier check, if the operation has one.
+    #[doc(hidden)]
+    pub const fn taken_at_mut(&mut self) -> Option<&mut Timestamp> {
+        match self {
+            Self::Surcharge { taken_at } | Self::Refund { taken_at } | Self::Renew { taken_at } => {
+                Some(taken_at)
+            }
+            _ => None,
+        }
+    }
+
     pub(crate) const fn judges(self) -> bool {
         matches!(self, Self::Check | Self::Refuse | Self::Peek)
     }
 
     pub(crate) const fn takes(self) -> bool {
-        matches!(self, Self::Check | Self::Charge)
+        matches!(self, Self::Check | Self::Charge | Self::Surcharge { .. })
     }
 }

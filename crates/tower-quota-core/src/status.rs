@@ -114,7 +114,8 @@ impl LimitStatus {
 
     /// Returns the units taken beyond the limit, rounded up.
     ///
-    /// Only [forced](crate::ChargeMode::Forced) charges and [`Charge`](crate::Operation::Charge) cause debts.
+    /// Only [forced](crate::ChargeMode::Forced) charges, [`Charge`](crate::Operation::Charge) and
+    /// [`Surcharge`](crate::Operation::Surcharge) cause debts.
     pub const fn debt(&self) -> u64 {
         match self.left.balance {
             balance if balance < 0 => balance.unsigned_abs().div_ceil(self.left.grain),

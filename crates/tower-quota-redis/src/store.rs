@@ -165,7 +165,10 @@ impl Store for RedisStore {
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let inner = Arc::clone(&self.inner);
-        let is_settlement = matches!(operation, Operation::Refund { .. } | Operation::Charge);
+        let is_settlement = matches!(
+            operation,
+            Operation::Refund { .. } | Operation::Charge | Operation::Surcharge { .. }
+        );
         // Count before the look at `is_closed`, so that `close` misses no settlement.
         let unsettled = is_settlement.then(|| Detached::new(&inner.detached));
         if inner.is_closed.load(Ordering::SeqCst) {

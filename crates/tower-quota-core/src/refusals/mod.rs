@@ -288,7 +288,7 @@ impl<S: Store> Store for RefusalCache<S> {
             };
         }
         let gives_back = match operation {
-            Operation::Charge | Operation::Reset => true,
+            Operation::Charge | Operation::Surcharge { .. } | Operation::Reset => true,
             // Refunds of holds change no record, because only the store refuses by holds.
             Operation::Refund { .. } => !charges.iter().all(Charge::is_hold),
             _ => false,

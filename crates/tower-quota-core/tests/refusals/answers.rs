@@ -183,8 +183,10 @@ fn refund_reset_and_charge_end_refusal() {
     let charge = Charge::new("minute", &MINUTE, &key);
     let mut taken = setting.check(&[charge.cost(6)]);
     let refund = taken.refund().unwrap();
+    let taken_at = taken.at();
     for (operation, is_allowed) in [
         (Operation::Charge, false),
+        (Operation::Surcharge { taken_at }, false),
         (refund, false),
         (Operation::Reset, true),
     ] {

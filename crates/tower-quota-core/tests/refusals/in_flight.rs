@@ -26,7 +26,11 @@ fn check_during_change_records_nothing() {
     let refund = Operation::Refund {
         taken_at: Timestamp::EPOCH,
     };
-    let operations = [Operation::Reset, Operation::Charge, refund].map(Interference::Operation);
+    let surcharge = Operation::Surcharge {
+        taken_at: Timestamp::EPOCH,
+    };
+    let operations =
+        [Operation::Reset, Operation::Charge, surcharge, refund].map(Interference::Operation);
     for interference in operations.into_iter().chain([Interference::OtherQuota]) {
         // Send the check before the operation, or during it, and deliver the answers in either
         // order.

@@ -17,8 +17,8 @@ pub use self::shares::{RegionShares, RegionSharesError};
 /// A store for a service in several regions, each with a store of its own.
 ///
 /// The *floor* of a region is its share of each quota, counted in its local store. The rest is the *pool*, counted in a
-/// home store that all regions use. The pool decides requests that exceed a floor. Together, the regions never exceed
-/// the quota, and each region serves its floor while the other regions are unreachable.
+/// home store that all regions use. The pool decides requests that exceed a floor. The checked requests of all regions
+/// together never exceed the quota, and each region serves its floor while the other regions are unreachable.
 ///
 /// ```
 /// use tower_quota_core::{Limiter, MemoryStore, Quota};
@@ -55,11 +55,16 @@ pub use self::shares::{RegionShares, RegionSharesError};
 ///   a limit in a layer of its own.
 /// * A [shadow](Charge::shadow) never sends a request home, so the floor judges shadows. To try a whole quota, count the
 ///   shadow in a layer on the home store alone.
-/// * [`Charge`](Operation::Charge) and requests with [forced](ChargeMode::Forced) charges use the floor only.
-/// * Refunds and renewals reach the store that was charged. A reset reaches both stores.
+/// * A [surcharge](Operation::Surcharge), a refund or a renewal reaches the store that was charged.
+/// * A [`Charge`](Operation::Charge) without a check takes the units from floor and pool, because either may admit the next
+///   request. A reset also reaches both.
+/// * Requests with [forced](ChargeMode::Forced) charges use the floor only.
 ///
 /// # Caveats
 ///
+/// * The other floors do not see a reset, debts, forced charges and charges without a check. The guide on regions lists what
+///   may then exceed the quota.
+/// * All instances of a region need the same local store. No other region may use that store, unless under another prefix.
 /// * A request that costs more units than a floor or the pool has is always refused.
 /// * A client who is active in several regions may be refused by a floor while another floor has units.
 /// * [`remaining`](LimitStatus::remaining) describes the store that decided, and is a lower bound.
@@ -80,8 +85,12 @@ struct Inner<L, H> {
 impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
     /// Creates the store of a region.
     ///
+    /// Floors and pool begin with these shares. If you have changed the shares lately, name the
+    /// [replaced](RegionShares::replacing) shares.
+    ///
     /// # Errors
-    /// Returns [`RegionSharesError::UnknownRegion`] if `region` has no share.
+    /// Returns [`RegionSharesError::UnknownRegion`] if `region` has no share, and [`RegionSharesError::OneStore`] if `local`
+    /// and `home` are clones.
     pub fn new(
         local: L,
         home: H,
@@ -103,22 +112,26 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
         clock: impl Clock + Clone,
     ) -> Result<Self, RegionSharesError> {
         shares.of(region)?;
+        if local.identity().is_some() && local.identity() == home.identity() {
+            return Err(RegionSharesError::OneStore);
+        }
+        let quotas = Quotas::new(shares, region, clock.now());
         Ok(Self {
             inner: Arc::new(Inner {
                 local: RefusalCache::with_clock(local, clock.clone()),
                 home: RefusalCache::with_clock(home, clock.clone()),
                 region: region.into(),
                 clock: Box::new(clock),
-                quotas: RwLock::new(Quotas::new(shares)),
+                quotas: RwLock::new(quotas),
             }),
         })
     }
 
-    /// Replaces the shares.
+    /// Replaces the shares. Equal shares change nothing.
     ///
-    /// Lower shares apply at once. Higher shares apply after a minute, and not before twice the
-    /// [window](tower_quota_core::Quota::window) of the quota has passed, because other regions may have used their
-    /// former shares until now.
+    /// Lower shares apply at once. Higher shares apply after twice the [window](tower_quota_core::Quota::window) of the
+    /// quota, and not before a window and a minute have passed, because other regions may use their former shares for
+    /// another minute.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new), and keeps the former shares.
@@ -126,7 +139,7 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
         let inner = &self.inner;
         shares.of(&inner.region)?;
         let mut quotas = inner.quotas.write().unwrap_or_else(PoisonError::into_inner);
-        *quotas = quotas.changed(shares, inner.clock.now());
+        quotas.change(shares, &inner.region, inner.clock.now());
         Ok(())
     }
 
@@ -138,7 +151,7 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
         let mut has_floor = true;
         let mut may_ask_twice = matches!(operation, Operation::Check | Operation::Peek);
         for charge in charges {
-            let split = quotas.of(charge, &inner.region, now);
+            let split = quotas.of(charge, now);
             has_floor &= split.floor.is_some();
             // A store takes forced charges even of refused requests, so ask one store only.
             may_ask_twice &= charge.mode() != ChargeMode::Forced;
@@ -149,7 +162,13 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
             Operation::Refund { taken_at } | Operation::Renew { taken_at } => {
                 (!taken_at.is_marked(), taken_at.is_marked())
             }
+            // A floor that is gone admits no request, so the debt would have no effect there.
+            Operation::Surcharge { taken_at } if has_floor => {
+                (!taken_at.is_marked(), taken_at.is_marked())
+            }
             _ if !has_floor => (false, true),
+            // Either store may admit the next request, so both take a charge without a check.
+            Operation::Charge => (true, true),
             _ => (true, may_ask_twice),
         };
         Request {
@@ -184,15 +203,10 @@ impl Request {
             };
             charges.push(charge.as_charge().with_quota(quota));
         }
-        let operation = match self.operation {
-            Operation::Refund { taken_at } => Operation::Refund {
-                taken_at: taken_at.unmarked(),
-            },
-            Operation::Renew { taken_at } => Operation::Renew {
-                taken_at: taken_at.unmarked(),
-            },
-            operation => operation,
-        };
+        let mut operation = self.operation;
+        if let Some(taken_at) = operation.taken_at_mut() {
+            *taken_at = taken_at.unmarked();
+        }
         let decision = store.apply(operation, &charges).await?;
         let statuses = decision.statuses().iter().zip(&self.parts);
         let statuses = statuses.map(|(status, (charge, _))| LimitStatus {
@@ -220,16 +234,16 @@ impl<L: Store, H: Store<Error = L::Error>> Store for Regional<L, H> {
                 return request.apply(&inner.home, true).await;
             }
             let floor = request.apply(&inner.local, false).await;
-            let is_reset = operation == Operation::Reset;
+            let is_for_both = matches!(operation, Operation::Reset | Operation::Charge);
             let is_admitted = floor.as_ref().is_ok_and(Decision::is_allowed);
-            if !request.is_home || is_admitted && !is_reset {
+            if !request.is_home || is_admitted && !is_for_both {
                 return floor;
             }
             let pool = request.apply(&inner.home, true).await;
             match (floor, pool) {
                 (Ok(floor), Ok(pool)) => Ok(sooner(floor, pool)),
-                // Report an error of either store, so that operators know of incomplete resets.
-                (floor, pool) if is_reset => floor.and(pool),
+                // Report an error of either store, so that you know of incomplete resets and charges.
+                (floor, pool) if is_for_both => floor.and(pool),
                 (Ok(decision), Err(_)) | (Err(_), Ok(decision)) => Ok(decision),
                 (Err(error), Err(_)) => Err(error),
             }

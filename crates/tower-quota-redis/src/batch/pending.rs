@@ -16,7 +16,10 @@ pub(super) struct Pending {
 impl Pending {
     /// Returns whether to send the operation even late and without a caller, because it settles an earlier decision.
     pub(super) const fn settles(operation: Operation) -> bool {
-        matches!(operation, Operation::Refund { .. } | Operation::Charge)
+        matches!(
+            operation,
+            Operation::Refund { .. } | Operation::Charge | Operation::Surcharge { .. }
+        )
     }
 
     pub(super) fn answer(self, outcome: Result<Decision, RedisStoreError>) {

@@ -93,7 +93,7 @@ impl<'a> Request<'a> {
         }
         let (operation, taken_at) = match template.operation {
             Operation::Check => (CHECK, 0),
-            Operation::Charge => (CHARGE_ANYWAY, 0),
+            Operation::Charge | Operation::Surcharge { .. } => (CHARGE_ANYWAY, 0),
             Operation::Refund { taken_at } => (REFUND, taken_at.as_micros()),
             Operation::Reset => (RESET, 0),
             Operation::Refuse => (REFUSED_ALREADY, 0),

@@ -28,8 +28,12 @@ pub(super) async fn charge_goes_into_debt(trial: &mut Trial) -> Verdict {
     }
     trial.step("a bucket of one unit a second, 15 of 10 taken");
     let (quota, bob) = (Quota::new(10, Duration::from_secs(10)), key("bob"));
+    let taken_at = trial.admits(&[at_once("ten", &quota, &bob, 5)]).await?.at();
     trial
-        .apply(Operation::Charge, &[at_once("ten", &quota, &bob, 15)])
+        .apply(
+            Operation::Surcharge { taken_at },
+            &[at_once("ten", &quota, &bob, 10)],
+        )
         .await?;
     trial
         .gets(

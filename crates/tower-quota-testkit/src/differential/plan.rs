@@ -57,6 +57,8 @@ pub(super) enum Action {
     Refund(usize),
     /// The step renews the holds of the decision this many decisions ago.
     Renew(usize),
+    /// The step charges more for a decision that many steps ago.
+    Surcharge(usize),
     /// The step refunds an instant long ago or in the future.
     RefundAt(u64),
     Reset,
@@ -192,6 +194,12 @@ impl Step {
             Action::Charge => Operation::Charge,
             Action::Refund(_) => match self.refunded(past) {
                 Some(decision) => Operation::Refund {
+                    taken_at: decision.at(),
+                },
+                None => Operation::Check,
+            },
+            Action::Surcharge(ago) => match past.iter().rev().nth(ago) {
+                Some(decision) => Operation::Surcharge {
                     taken_at: decision.at(),
                 },
                 None => Operation::Check,

@@ -160,7 +160,8 @@ impl Contents {
     fn action(self) -> impl Strategy<Value = Action> {
         let action = prop_oneof![
             10 => Just(Action::Check),
-            2 => Just(Action::Charge),
+            1 => Just(Action::Charge),
+            1 => (0..6_usize).prop_map(Action::Surcharge),
             3 => (0..6_usize).prop_map(Action::Refund),
             1 => (0..6_usize).prop_map(Action::Renew),
             1 => of_any_size(63).prop_map(Action::RefundAt),
@@ -172,7 +173,8 @@ impl Contents {
             Action::Peek if !self.has(Capability::Peeks) => Action::Check,
             Action::Refuse if !self.has(Capability::CountedRefusals) => Action::Check,
             Action::Renew(_) if !self.has(Capability::Holds) => Action::Check,
-            Action::Charge | Action::Refuse | Action::Peek if self.is_plain => Action::Check,
+            Action::Charge | Action::Surcharge(_) if self.is_plain => Action::Check,
+            Action::Refuse | Action::Peek if self.is_plain => Action::Check,
             action => action,
         })
     }

@@ -230,8 +230,9 @@ impl ChargeRecord {
                 extras.push(recorded.charge(extra.min(longest)));
             }
         }
-        self.apply(Operation::Refund { taken_at: self.at }, &refunds);
-        self.apply(Operation::Charge, &extras);
+        let taken_at = self.at;
+        self.apply(Operation::Refund { taken_at }, &refunds);
+        self.apply(Operation::Surcharge { taken_at }, &extras);
     }
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) {

@@ -94,7 +94,7 @@ impl StoreControl for ScriptedStore {
     fn settled(&self) -> Vec<Call> {
         let name = |operation| match operation {
             Operation::Check => "check",
-            Operation::Charge => "charge",
+            Operation::Charge | Operation::Surcharge { .. } => "charge",
             Operation::Refund { .. } => "refund",
             Operation::Renew { .. } => "renew",
             Operation::Reset => "reset",

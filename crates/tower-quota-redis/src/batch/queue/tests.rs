@@ -118,7 +118,9 @@ fn expired_and_abandoned_decisions_are_not_sent() {
 
 #[test]
 fn late_and_abandoned_settlements_are_sent_first() {
-    for operation in [REFUND, Operation::Charge] {
+    let taken_at = Timestamp::EPOCH;
+    let surcharge = Operation::Surcharge { taken_at };
+    for operation in [REFUND, Operation::Charge, surcharge] {
         let (start, mut queue) = (now(), queue());
         let _callers = fill(&mut queue, 1, start);
         let (late, _caller) = pending_of(operation, start);
