@@ -172,14 +172,21 @@ impl<'d> Checker<'d> {
                 "a quota cannot be divided among 0 instances: give at least 1",
             );
         }
-        let regions = &self.document.regions;
+        let document = self.document;
+        self.regions(&document.regions, Place::of("regions"));
+        for (position, regions) in document.former_regions.iter().enumerate() {
+            self.regions(regions, Place::of("former_regions").index(position));
+        }
+        self.client_ip();
+    }
+
+    fn regions(&mut self, regions: &IndexMap<NameText, u32>, place: Place) {
         let together: u64 = regions.values().map(|percent| u64::from(*percent)).sum();
         if regions.values().any(|percent| *percent == 0) || together > 99 {
             let text = format_args!(
                 "the regions have {together} % of each quota: give each at least 1 %, and all at most 99 %, the rest is the pool"
             );
-            self.error(Place::of("regions"), text);
+            self.error(place, text);
         }
-        self.client_ip();
     }
 }

@@ -36,6 +36,9 @@ pub struct Document {
     /// The percentage of every quota in the store of a region, for `Regional` stores.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub regions: IndexMap<NameText, u32>,
+    /// The percentages that `regions` replaced in the last two windows of the longest quota.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_regions: Vec<IndexMap<NameText, u32>>,
     /// The limits of every request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitRule>,

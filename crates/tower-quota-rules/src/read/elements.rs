@@ -53,6 +53,7 @@ impl Reading<'_> {
                 "client_ip" => document.client_ip = self.element(value).unwrap_or_default(),
                 "instances" => document.instances = self.element(value).unwrap_or_default(),
                 "regions" => document.regions = self.map(value, Self::element),
+                "former_regions" => document.former_regions = self.list(value),
                 "limits" => document.limits = self.list(value),
                 "tiers" => document.tiers = self.map(value, Self::element),
                 "assign" => document.assign = self.list(value),
