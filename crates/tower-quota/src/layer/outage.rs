@@ -60,7 +60,7 @@ impl<S: Store> Shared<S> {
         }
         if fallback.refuses {
             tell(Some(OnStoreFailure::Refuse));
-            return Step::Respond(self.refuse_unavailable(error, context, request));
+            return Step::Respond(self.refuse_unavailable(error, &mut context, request));
         }
         let mut local = fallback.local;
         if is_caused_by::<Overloaded>(error) {
@@ -83,7 +83,7 @@ impl<S: Store> Shared<S> {
             // The request fits into the full quota but not into this instance's share, which is not the client's
             // mistake.
             tell(Some(OnStoreFailure::Refuse));
-            return Step::Respond(self.refuse_unavailable(error, context, request));
+            return Step::Respond(self.refuse_unavailable(error, &mut context, request));
         }
         tell(Some(OnStoreFailure::Local));
         context.recorded = rules.plan.record(&charges);
@@ -94,7 +94,7 @@ impl<S: Store> Shared<S> {
     fn refuse_unavailable<B>(
         &self,
         error: &(dyn Error + Send + Sync + 'static),
-        mut context: Box<RequestContext>,
+        context: &mut RequestContext,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         let reason = Reason::StoreFailure(error);

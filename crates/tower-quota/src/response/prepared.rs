@@ -2,8 +2,9 @@
 
 use tower_quota_core::Quota;
 
-use super::prepared_problem::PreparedName;
-use super::text::{field_text, push_integer, push_separator, push_string, window_secs};
+use super::text::{
+    field_text, push_escaped, push_integer, push_separator, push_string, window_secs,
+};
 use crate::limit::Limit;
 
 /// The maximum number of limits with prepared texts. Few requests have more limits.
@@ -13,8 +14,8 @@ const MAX_LIMITS: usize = 64;
 pub(crate) struct PreparedTexts {
     /// The `RateLimit-Policy` of a request with all limits, or an empty text.
     pub(super) policy: String,
-    /// The names of the limits of the plan.
-    pub(super) names: Vec<PreparedName>,
+    /// The names of the limits of the plan, escaped for JSON.
+    pub(super) names: Vec<String>,
     /// Whether fields leave out any limit.
     pub(super) hides: bool,
 }
@@ -35,10 +36,13 @@ impl PreparedTexts {
                 push_policy(&mut policy, limit, &limit.quota);
             }
         }
-        let names = limits.iter().map(|limit| PreparedName::new(limit.name));
+        let mut names = vec![String::new(); limits.len()];
+        for (name, limit) in names.iter_mut().zip(limits) {
+            push_escaped(name, limit.name.as_str());
+        }
         Self {
             policy,
-            names: names.collect(),
+            names,
             hides,
         }
     }

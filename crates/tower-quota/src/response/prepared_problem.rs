@@ -3,7 +3,7 @@ use std::sync::LazyLock;
 use http::StatusCode;
 use tower_quota_core::Name;
 
-use super::text::{push_escaped, push_string};
+use super::text::push_escaped;
 
 pub(super) const QUOTA_EXCEEDED: (&str, &str) = (
     "https://iana.org/assignments/http-problem-types#quota-exceeded",
@@ -16,25 +16,10 @@ const TYPICAL_LENGTH: usize = 384;
 static OVER_QUOTA: LazyLock<String> =
     LazyLock::new(|| begin(QUOTA_EXCEEDED, StatusCode::TOO_MANY_REQUESTS) + "Over the ");
 
-/// The name of a limit, as the plan prepares it for the bodies of refusals.
-#[derive(Debug)]
-pub(super) struct PreparedName {
-    in_detail: String,
-    in_list: String,
-}
-
-impl PreparedName {
-    pub(super) fn new(limit: Name) -> Self {
-        let mut in_detail = String::new();
-        push_escaped(&mut in_detail, &format!("\"{limit}\""));
-        let mut in_list = String::new();
-        push_string(&mut in_list, limit.as_str());
-        Self { in_detail, in_list }
-    }
-}
-
-/// Returns the body of a refusal by these limits, whose detail is [`Refused::detail`](super::Refused::detail).
-pub(super) fn prepared_json(limits: &[&PreparedName], seconds: u64) -> String {
+/// Returns the body of a refusal by limits of these escaped names.
+///
+/// The detail is the text of [`Refused::detail`](super::Refused::detail).
+pub(super) fn prepared_json(limits: &[&str], seconds: u64) -> String {
     let mut digits = itoa::Buffer::new();
     let unit = if seconds == 1 { " second" } else { " seconds" };
     let wait = [digits.format(seconds), unit];
@@ -47,7 +32,7 @@ pub(super) fn prepared_json(limits: &[&PreparedName], seconds: u64) -> String {
 }
 
 #[inline]
-fn each_part(limits: &[&PreparedName], wait: [&str; 2], mut add: impl FnMut(&str)) {
+fn each_part(limits: &[&str], wait: [&str; 2], mut add: impl FnMut(&str)) {
     add(&OVER_QUOTA);
     add(if limits.len() == 1 {
         "limit "
@@ -59,16 +44,17 @@ fn each_part(limits: &[&PreparedName], wait: [&str; 2], mut add: impl FnMut(&str
             let is_last = position + 1 == limits.len();
             add(if is_last { " and " } else { ", " });
         }
-        add(&limit.in_detail);
+        add("\\\"");
+        add(limit);
+        add("\\\"");
     }
     add(": retry in ");
     wait.into_iter().for_each(&mut add);
     add(".\",\"violated-policies\":[");
     for (position, limit) in limits.iter().enumerate() {
-        if position > 0 {
-            add(",");
-        }
-        add(&limit.in_list);
+        add(if position > 0 { ",\"" } else { "\"" });
+        add(limit);
+        add("\"");
     }
     add("]}");
 }

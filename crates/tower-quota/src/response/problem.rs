@@ -2,7 +2,7 @@ use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use smallvec::SmallVec;
 
-use super::prepared_problem::{PreparedName, QUOTA_EXCEEDED, begin, end, prepared_json};
+use super::prepared_problem::{QUOTA_EXCEEDED, begin, end, prepared_json};
 use super::reason::Reason;
 use super::refusal_body::RefusalBody;
 use super::refused::{MAX_NAMED_LIMITS, Refused};
@@ -60,7 +60,7 @@ fn json(refused: &Refused<'_>) -> String {
 /// Returns the body from prepared names, if the plan has all names, and the detail has each name.
 fn prepared(refused: &Refused<'_>) -> Option<String> {
     let (plan, seconds) = (refused.plan?, refused.retry_after_secs()?);
-    let mut limits: SmallVec<[&PreparedName; MAX_NAMED_LIMITS]> = SmallVec::new();
+    let mut limits: SmallVec<[&str; MAX_NAMED_LIMITS]> = SmallVec::new();
     for limit in refused.limits() {
         if limits.len() == MAX_NAMED_LIMITS {
             return None;

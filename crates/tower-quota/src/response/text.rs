@@ -90,8 +90,8 @@ pub(super) fn push_separator(out: &mut String) {
 pub(super) fn number_value(number: u64) -> HeaderValue {
     const ZERO: HeaderValue = HeaderValue::from_static("0");
     // Small numbers need no allocation, and a spent limit has no units left in each of its refusals.
-    if number < 100 {
-        let start = 2 * number as usize;
+    if let Ok(small @ ..100) = u8::try_from(number) {
+        let start = 2 * usize::from(small);
         let digits = &TWO_DIGITS[start..start + 2];
         return HeaderValue::from_static(if number < 10 { &digits[1..] } else { digits });
     }
