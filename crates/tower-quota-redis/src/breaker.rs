@@ -1,8 +1,8 @@
 //! Stops calls to a server that does not answer.
 //!
 //! A few failures in a row open the breaker. Decisions then fail at once and uncharged, for a pause with jitter. The
-//! first decision after the pause is the trial. An answer closes the breaker, and a failure doubles the pause. Failures
-//! that overlap count once, so the number of connections does not matter.
+//! first decision after the pause is the probe of the half-open breaker. An answer closes the breaker, and a failure
+//! doubles the pause. Failures that overlap count once, so the number of connections does not matter.
 
 use core::num::NonZeroU32;
 use core::time::Duration;
@@ -20,8 +20,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 #[derive(Debug)]
 pub(crate) struct Breaker {
     allowed_failures: NonZeroU32,
-    /// The time after which a trial counts as lost, perhaps with its runtime.
-    trial_limit: Duration,
+    /// The time after which a probe counts as lost, perhaps with its runtime.
+    probe_limit: Duration,
     state: BreakerState,
 }
 
@@ -33,19 +33,19 @@ enum BreakerState {
     },
     Open {
         until: Instant,
-        trials: u32,
+        probes: u32,
     },
-    Trial {
+    HalfOpen {
         since: Instant,
-        trials: u32,
+        probes: u32,
     },
 }
 
 impl Breaker {
-    pub(crate) fn new(allowed_failures: NonZeroU32, trial_limit: Duration) -> Self {
+    pub(crate) fn new(allowed_failures: NonZeroU32, probe_limit: Duration) -> Self {
         Self {
             allowed_failures,
-            trial_limit,
+            probe_limit,
             state: BreakerState::CLOSED,
         }
     }
@@ -58,21 +58,21 @@ impl Breaker {
         match self.state {
             BreakerState::Closed { .. } => true,
             BreakerState::Open { until, .. } => now >= until,
-            BreakerState::Trial { since, .. } => {
-                now.saturating_duration_since(since) >= self.trial_limit
+            BreakerState::HalfOpen { since, .. } => {
+                now.saturating_duration_since(since) >= self.probe_limit
             }
         }
     }
 
-    /// Returns whether to send a new decision. After a pause, the decision becomes the trial.
+    /// Returns whether to send a new decision. After a pause, the decision becomes the probe.
     #[must_use]
     pub(crate) fn admit(&mut self, now: Instant) -> bool {
         let is_admitted = self.would_admit(now);
         if is_admitted
-            && let BreakerState::Open { trials, .. } | BreakerState::Trial { trials, .. } =
+            && let BreakerState::Open { probes, .. } | BreakerState::HalfOpen { probes, .. } =
                 self.state
         {
-            self.state = BreakerState::Trial { since: now, trials };
+            self.state = BreakerState::HalfOpen { since: now, probes };
         }
         is_admitted
     }
@@ -84,12 +84,12 @@ impl Breaker {
                 self.state = BreakerState::CLOSED;
                 false
             }
-            BreakerState::Trial { since, .. } if began >= since => {
+            BreakerState::HalfOpen { since, .. } if began >= since => {
                 self.state = BreakerState::CLOSED;
                 true
             }
             // Ignore the answer to an earlier call, which says little about the server now.
-            BreakerState::Open { .. } | BreakerState::Trial { .. } => false,
+            BreakerState::Open { .. } | BreakerState::HalfOpen { .. } => false,
         }
     }
 
@@ -112,24 +112,24 @@ impl Breaker {
                 self.open(ended, 0);
                 true
             }
-            BreakerState::Trial { since, trials } if began >= *since => {
-                let trials = trials.saturating_add(1);
-                self.open(ended, trials);
+            BreakerState::HalfOpen { since, probes } if began >= *since => {
+                let probes = probes.saturating_add(1);
+                self.open(ended, probes);
                 true
             }
-            BreakerState::Open { .. } | BreakerState::Trial { .. } => false,
+            BreakerState::Open { .. } | BreakerState::HalfOpen { .. } => false,
         }
     }
 
-    pub(crate) fn trial_left(&mut self, now: Instant) {
-        if let BreakerState::Trial { trials, .. } = self.state {
-            self.state = BreakerState::Open { until: now, trials };
+    pub(crate) fn probe_left(&mut self, now: Instant) {
+        if let BreakerState::HalfOpen { probes, .. } = self.state {
+            self.state = BreakerState::Open { until: now, probes };
         }
     }
 
-    fn open(&mut self, now: Instant, trials: u32) {
-        let until = now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, trials);
-        self.state = BreakerState::Open { until, trials };
+    fn open(&mut self, now: Instant, probes: u32) {
+        let until = now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, probes);
+        self.state = BreakerState::Open { until, probes };
     }
 }
 
@@ -237,11 +237,11 @@ mod tests {
         assert!(!trace.breaker.admit(trace.at(49)));
         assert!(!trace.breaker.is_closed());
         assert!(trace.breaker.would_admit(trace.at(100)) && trace.breaker.admit(trace.at(100)));
-        assert!(!trace.breaker.admit(trace.at(101)), "one trial at a time");
+        assert!(!trace.breaker.admit(trace.at(101)), "one probe at a time");
     }
 
     #[test]
-    fn only_trial_closes_breaker() {
+    fn only_probe_closes_breaker() {
         let mut trace = Trace::opened();
         assert!(!trace.breaker.answered(trace.start));
         assert!(trace.breaker.admit(trace.at(100)));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_trials_double_the_pause_within_bounds() {
+    fn failed_probes_double_the_pause_within_bounds() {
         let mut trace = Trace::opened();
         let mut now = 0;
         for pause in [100, 200, 400, 400, 400] {
@@ -262,12 +262,12 @@ mod tests {
     }
 
     #[test]
-    fn lost_trial_is_replaced() {
+    fn lost_probe_is_replaced() {
         let mut trace = Trace::opened();
         assert!(trace.breaker.admit(trace.at(100)));
         assert!(!trace.breaker.admit(trace.at(149)));
         assert!(trace.breaker.admit(trace.at(150)));
-        assert!(!trace.failed(100, 151), "the lost trial no longer counts");
+        assert!(!trace.failed(100, 151), "the lost probe no longer counts");
         assert!(trace.breaker.answered(trace.at(150)));
     }
 }

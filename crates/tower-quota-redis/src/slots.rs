@@ -47,7 +47,8 @@ pub(crate) fn slot_of(key: &str) -> u16 {
     let tag = key
         .split_once('{')
         .and_then(|(_, rest)| rest.split_once('}'));
-    crc16(tag.map_or(key, |(tag, _)| tag).as_bytes()) % SLOTS as u16
+    // The remainder of the division by `SLOTS`.
+    crc16(tag.map_or(key, |(tag, _)| tag).as_bytes()) & 0x3fff
 }
 
 fn slot(tag: &[u8]) -> usize {

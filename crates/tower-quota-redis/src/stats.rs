@@ -8,7 +8,7 @@ pub struct RedisStats {
     pub closed_partitions: usize,
     /// The number of partitions with an open breaker. Decisions about their keys fail at once.
     pub open_partitions: usize,
-    /// The number of times that a breaker has opened, including failed trials.
+    /// The number of times that a breaker has opened, including failed probes.
     pub breaker_openings: u64,
     /// The number of times that a breaker has closed.
     pub breaker_closings: u64,

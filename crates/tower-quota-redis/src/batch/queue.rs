@@ -191,7 +191,7 @@ impl Queue {
             }
         }
         if batch.decisions.is_empty() {
-            self.note_left_trial(now);
+            self.note_left_probe(now);
             return batch;
         }
         batch
@@ -311,14 +311,14 @@ impl Queue {
         } else {
             stranded.extend(settlements);
         }
-        self.note_left_trial(now);
+        self.note_left_probe(now);
         stranded
     }
 
-    fn note_left_trial(&mut self, now: Instant) {
+    fn note_left_probe(&mut self, now: Instant) {
         if self.is_idle() {
-            // The trial left the queue without a call, so let the next decision be the trial.
-            self.breaker.trial_left(now);
+            // The probe left the queue without a call, so let the next decision be the probe.
+            self.breaker.probe_left(now);
         }
     }
 
