@@ -58,6 +58,7 @@ type OwnedRange = (i64, i64, Vec<u8>);
 pub(crate) struct Connected {
     client: ClusterConnection,
     slots: Arc<Value>,
+    connected_at: Instant,
     /// The last call of each partition.
     last_calls: Arc<Mutex<HashMap<u16, Instant>>>,
 }
@@ -117,6 +118,7 @@ impl Cluster {
         Ok(Connected {
             client,
             slots: Arc::new(slots),
+            connected_at: now(),
             last_calls: Arc::default(),
         })
     }
@@ -218,7 +220,8 @@ impl LinkConnection for Connected {
         }
         let (slot, now) = (slots::slot_of(key), now());
         let last = locked(&self.last_calls).insert(slot, now);
-        if last.is_none_or(|last| now.saturating_duration_since(last) < SILENCE) {
+        let last = last.unwrap_or(self.connected_at);
+        if now.saturating_duration_since(last) < SILENCE {
             return false;
         }
         let owner = SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));

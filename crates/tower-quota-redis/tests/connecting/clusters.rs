@@ -73,7 +73,6 @@ async fn cluster_without_names_is_an_error() {
 async fn idle_close_of_cluster_fails_no_decision() {
     let cluster = RedisCluster::start();
     let store = options().cluster(cluster.urls()).await.unwrap();
-    assert!(check_each(&store).await.is_empty());
     for _ in 0..2 {
         for number in 0..6 {
             let closed = cluster.node(number).command("CLIENT KILL TYPE normal");
