@@ -295,6 +295,17 @@ impl<'a> Charge<'a> {
     }
 
     pub(crate) const fn counter(&self) -> Counter<'a> {
+        if !self.is_hold() {
+            return self.rate_counter();
+        }
+        Counter {
+            id: self.name.holds_id(),
+            quota: self.quota,
+        }
+    }
+
+    /// Returns the counter of a charge without holds.
+    pub(crate) const fn rate_counter(&self) -> Counter<'a> {
         Counter {
             id: self.name.id(),
             quota: self.quota,

@@ -150,9 +150,10 @@ impl Part<'_> {
         let changes = match operation {
             Operation::Peek => false,
             Operation::Reset => {
-                // An operator who resets a client expects the penalty to end too.
-                entry.forget(charge.name().strikes_id());
-                entry.forget(counter.id);
+                // An operator who resets a client expects the penalty to end too, and holds of an earlier quota.
+                for id in charge.name().counter_ids() {
+                    entry.forget(id);
+                }
                 self.taken = Some(0);
                 false
             }

@@ -52,6 +52,19 @@ impl Name {
         fnv1a(OFFSET_BASIS, text.as_bytes())
     }
 
+    /// Returns the number of the limit's holds, the hash of the name followed by `" holds"`.
+    ///
+    /// A limit that changes between holds and a rate has a counter for each.
+    pub const fn holds_id(self) -> u32 {
+        fnv1a(self.id, b" holds")
+    }
+
+    /// Returns the numbers of all counters of the limit.
+    #[doc(hidden)]
+    pub const fn counter_ids(self) -> [u32; 3] {
+        [self.id, self.holds_id(), self.strikes_id()]
+    }
+
     /// Returns the number of the limit's strikes, the hash of the name followed by `" penalty"`.
     pub const fn strikes_id(self) -> u32 {
         fnv1a(self.id, b" penalty")

@@ -1,4 +1,4 @@
-//! Builds the names of keys in Redis, `PREFIX:4:{TAG}:ID`.
+//! Builds the names of keys in Redis, `PREFIX:4:{TAG}:ID`, and `PREFIX:4:{TAG}:ID:holds:LIMIT` for the holds of a limit.
 
 use core::num::NonZeroUsize;
 
@@ -21,6 +21,14 @@ pub(crate) struct EntryKey(SmallVec<[u8; 40]>);
 impl EntryKey {
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// Returns the key of the holds of a limit, in the same cluster slot.
+    pub(crate) fn of_holds(&self, limit: Name) -> Self {
+        let mut name = self.0.clone();
+        name.extend_from_slice(b":holds:");
+        push_readable(&mut name, limit.as_str().as_bytes());
+        Self(name)
     }
 
     pub(crate) fn to_text(&self) -> String {

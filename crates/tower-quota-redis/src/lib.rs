@@ -36,7 +36,7 @@
 //! redis-cli --scan --pattern 'quota:4:*:user:ann'   one client, with readable keys
 //! redis-cli PTTL KEY                                milliseconds until all limits are full; -2 if they are full
 //! redis-cli GET KEY                                 the entry
-//! redis-cli DEL KEY                                 resets all limits of the client
+//! redis-cli DEL KEY                                 resets all limits of the client, with its holds
 //! ```
 //!
 //! `4` is the version of the format, and the tag stands for a partition. The id is a keyed 96-bit hash of the key, or
@@ -45,6 +45,12 @@
 //! The value is an [`Entry::encode`](tower_quota_core::Entry::encode) of 8 bytes, and 20 for each bucket in use. A
 //! window takes 14 bytes more, and a sliding log 14 for each distinct microsecond. Keep logs short, because the server
 //! reads and writes the whole log. With 10,000 stamps, a decision takes 1 ms.
+//!
+//! The holds of a [concurrency limit](tower_quota_core::Quota::concurrent) are a sorted set in the same cluster slot,
+//! `KEY:holds:LIMIT`, and the entry has their number and units. A member is the instant of a hold, as 7 bytes, and the score
+//! is the expiry. If the hold had more than one unit, the member followed by `u` has the units, with a minus sign. A hold takes
+//! about 110 bytes, and a decision takes the same time for any number of holds. If you delete the entry or the set, the units
+//! are free, and a renewal reports no units.
 //!
 //! A key expires when all limits of the client are full, so expiry loses no counts. Peeks and refusals are not written,
 //! unless a limit counts refusals. If a value has another format, decisions about the client fail with
@@ -65,7 +71,7 @@
 //! these rights to your user, and to a user of your sentinels:
 //!
 //! ```text
-//! ACL SETUSER limiter on >password ~quota:4:* +evalsha +eval +time +mget +psetex +del
+//! ACL SETUSER limiter on >password ~quota:4:* +evalsha +eval +time +mget +psetex +del +zadd +zcard +zcount +zrange +zrem +zremrangebyscore +zscore +pexpire
 //! ACL SETUSER finder on >password +sentinel|get-master-addr-by-name
 //! ```
 //!

@@ -16,7 +16,7 @@ use core::ops::{Deref, DerefMut};
 pub(crate) use self::bucket::{Bucket, longest_wait};
 pub(crate) use self::counting::Counting;
 use self::hold::Holds;
-pub use self::hold::LONGEST_RETRY;
+pub use self::hold::{LONGEST_RETRY, MOST_HELD};
 pub use self::low_marks::MOST_MARKS;
 pub use self::sliding_log::KEPT_STAMPS;
 pub(crate) use self::sliding_log::SlidingLog;

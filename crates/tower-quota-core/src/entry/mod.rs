@@ -56,7 +56,7 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 /// u56     instant of the last change, microseconds since the Unix epoch
 /// slots until the end, each:
 ///   varint  bytes of this slot that follow
-///   u32     number of the limit's name (Name::id), or of its strikes (Name::strikes_id)
+///   u32     number of the limit's name (Name::id), of its holds (Name::holds_id) or its strikes (Name::strikes_id)
 ///   u8      low four bits, the kind of state: 0 bucket, 1 fixed window, 2 sliding window counter, 3 sliding log,
 ///           4 holds; 16: the window starts with its first request; 32: the bucket records its low marks
 ///   short   capacity, units
@@ -71,7 +71,8 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 ///     sliding window  u56 start, u56 count of the window before, u56 count
 ///     sliding log     u56 total before the first stamp, then for each stamp: u56 instant, u56 total with it
 ///     holds           for each hold, in the order of their instants: u56 instant, u56 expiry, u56 units, which are 0 if
-///                     it was released in the microsecond of its instant
+///                     it was released in the microsecond of its instant; or only u56 number of holds, u56 units, if a
+///                     store keeps the holds apart
 ///   u56     instant from which nothing of the limit is used any more
 /// ```
 ///
@@ -108,6 +109,12 @@ impl Slot {
 
     pub(crate) fn full_at(&self) -> u64 {
         self.state.full_at(&self.quota)
+    }
+
+    /// Returns whether the slot has the state of a counter. An earlier build may have kept holds by the id of the name.
+    fn counts(&self, counter: Counter<'_>) -> bool {
+        let is_hold = |quota: &Quota| quota.algorithm() == Algorithm::Concurrent;
+        self.limit == counter.id && is_hold(&self.quota) == is_hold(counter.quota)
     }
 }
 
@@ -153,16 +160,24 @@ impl Entry {
         })
     }
 
-    /// Returns the entry as of an instant, with at most 33 stamps of each sliding log.
+    /// Returns the entry as of an instant, with at most 33 stamps of each sliding log, and one hold of each limit.
     ///
-    /// The last stamp stands for the rest and expires first. An abridged entry admits all that the entry admits.
+    /// The last stamp stands for the rest and expires first. The hold stands for all holds until the last expiry. By rate
+    /// limits, an abridged entry admits all that the entry admits.
     #[must_use]
     pub fn abridged(mut self, at: Timestamp) -> Self {
         self.at = self.at.max(at.as_micros());
         for slot in &mut self.slots {
-            if let State::SlidingLog(log) = &mut slot.state {
-                log.advance(&slot.quota, self.at);
-                log.abridge();
+            match &mut slot.state {
+                State::SlidingLog(log) => {
+                    log.advance(&slot.quota, self.at);
+                    log.abridge();
+                }
+                State::Holds(holds) => {
+                    holds.advance(&slot.quota, self.at);
+                    holds.abridge();
+                }
+                _ => {}
             }
         }
         self
@@ -226,7 +241,7 @@ impl Entry {
 
     fn slot(&self, counter: Counter<'_>, now: u64) -> Option<&Slot> {
         let mut slots = self.slots.iter();
-        slots.find(|slot| slot.limit == counter.id && slot.full_at() > now)
+        slots.find(|slot| slot.counts(counter) && slot.full_at() > now)
     }
 
     fn state_for(&self, counter: Counter<'_>, now: u64) -> Cow<'_, State> {
@@ -283,8 +298,7 @@ impl Entry {
         let algorithms = [old, new].map(Quota::algorithm);
         // Buckets count parts of units, so a conversion from bucket to bucket loses less than a grain.
         let is_exact = algorithms.into_iter().all(Algorithm::is_bucket) || old.has_windows_of(new);
-        let has_holds = algorithms.contains(&Algorithm::Concurrent);
-        if is_exact || has_holds || units > new.capacity() {
+        if is_exact || units > new.capacity() {
             return None;
         }
         let old_units = new.needed_before(units, max_wait);
@@ -308,7 +322,7 @@ impl Entry {
             self.slots.len() - 1
         });
         let slot = &mut self.slots[position];
-        if slot.full_at() <= now {
+        if !slot.counts(counter) || slot.full_at() <= now {
             *slot = Slot::fresh(counter, now);
         } else if !slot.quota.counts_like(counter.quota) {
             let state = slot.state.convert(&slot.quota, counter.quota, now);

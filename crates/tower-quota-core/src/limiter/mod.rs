@@ -158,12 +158,12 @@ impl<S: Store + Clone> Limiter<S> {
     pub fn try_limit(mut self, name: impl Into<Name>, quota: Quota) -> Result<Self, ConfigError> {
         let name = name.into();
         name.check_limit()?;
-        let ids = |name: Name| [name.id(), name.strikes_id()];
         for limit in &self.limits {
             if limit.name == name {
                 return Err(ConfigError::DuplicateLimit(name));
             }
-            if ids(name).iter().any(|id| ids(limit.name).contains(id)) {
+            let ids = limit.name.counter_ids();
+            if name.counter_ids().iter().any(|id| ids.contains(id)) {
                 return Err(ConfigError::CollidingNames(limit.name, name));
             }
         }

@@ -39,7 +39,7 @@ impl Inner {
             let own = own.map(|(charge, _)| charge);
             let shard = shard_in(&mut guards, place);
             if operation == Operation::Reset {
-                shard.forget_strikes(place.hash, own.clone());
+                shard.forget_evicted(place.hash, own.clone());
             }
             all.push(shard.check_out(place.hash, own, clock, self.capacity_of(place.shard)));
         }
@@ -171,10 +171,12 @@ impl Shard {
         }
     }
 
-    fn forget_strikes<'c>(&mut self, hash: u64, charges: impl Iterator<Item = &'c Charge<'c>>) {
+    fn forget_evicted<'c>(&mut self, hash: u64, charges: impl Iterator<Item = &'c Charge<'c>>) {
         if let Some(evicted) = &mut self.evicted {
             for charge in charges {
-                evicted.filter.forget((hash, charge.name().strikes_id()));
+                for id in charge.name().counter_ids() {
+                    evicted.filter.forget((hash, id));
+                }
             }
         }
     }

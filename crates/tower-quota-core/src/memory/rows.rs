@@ -167,7 +167,7 @@ impl Inner {
                 let hash = places[key].hash;
                 let absent = charges.iter().zip(&*judged);
                 let absent = absent.filter(|(_, judged)| judged.is_absent_from(hash));
-                let absent = absent.map(|(charge, judged)| (charge.counter(), judged.after));
+                let absent = absent.map(|(charge, judged)| (charge.rate_counter(), judged.after));
                 shard.complete(hash, absent, &context);
             }
         }
@@ -194,10 +194,12 @@ impl<'s, const KEYS: usize> Found<'s, KEYS> {
             let (earlier, rest) = judged.split_at_mut(number);
             let judged = rest.first_mut()?;
             let key = Self::key(judged);
-            let limit = charge.counter().id;
+            let limit = charge.rate_counter().id;
             // The model decides a request with two charges of a limit.
             let mut earlier = charges.iter().zip(earlier);
-            if earlier.any(|(other, earlier)| earlier.key == key && other.counter().id == limit) {
+            if earlier
+                .any(|(other, earlier)| earlier.key == key && other.rate_counter().id == limit)
+            {
                 return None;
             }
             (judged.position, judged.before) = match &self.rows[key] {
@@ -263,7 +265,7 @@ fn read(row: &Row, charge: &Charge<'_>, now: u64) -> Option<(usize, u64)> {
     if row.entry().is_some() {
         return None;
     }
-    let counter = charge.counter();
+    let counter = charge.rate_counter();
     let mut counts = row.counts().iter().enumerate();
     let Some((position, count)) = counts.find(|(_, count)| count.definition.limit == counter.id)
     else {

@@ -21,7 +21,8 @@ const DAY: u64 = 86_400_000_000;
 const WEEK: u64 = 7 * DAY;
 const MONTH: u64 = 30 * DAY;
 const COMMON_YEAR: u64 = 365 * DAY;
-pub(crate) const YEAR: u64 = 366 * DAY;
+/// The longest period in microseconds.
+pub const YEAR: u64 = 366 * DAY;
 const UNITS_PER_MICRO: u64 = 10;
 pub(crate) const MOST_UNITS: u64 = YEAR * UNITS_PER_MICRO;
 /// The maximum number of units of a log.

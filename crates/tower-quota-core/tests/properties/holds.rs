@@ -6,6 +6,7 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::sample::Index;
+use tower_quota_core::stored::push_u56;
 use tower_quota_core::{Charge, ChargeMode, Decision, Entry, Operation, Outcome, Quota, Timestamp};
 
 use super::config;
@@ -143,15 +144,12 @@ proptest! {
 
     #[test]
     fn changed_quota_never_holds_more(
-        quotas in vec((1..8_u64, 100_000..1_000_000_u64, any::<bool>()), 2),
+        quotas in vec((1..8_u64, 100_000..1_000_000_u64), 2),
         steps in vec((0..400_000_u64, 0..2_usize, any::<Index>(), any::<bool>()), 1..60),
     ) {
         let quotas: Vec<Quota> = quotas
             .into_iter()
-            .map(|(units, ttl, is_hold)| {
-                let quota = Quota::concurrent(units).ttl(Duration::from_micros(ttl));
-                if is_hold { quota } else { quota.sliding_log() }
-            })
+            .map(|(units, ttl)| Quota::concurrent(units).ttl(Duration::from_micros(ttl)))
             .collect();
         let (mut entry, mut now, mut taken) = (Entry::default(), START, Vec::new());
         for (pause, which, released, releases) in steps {
@@ -210,30 +208,48 @@ proptest! {
     }
 }
 
-/// Asserts that a request which converts a bucket does not hold the bucket's units.
+/// Asserts that neither direction of a roll-back locks a client out or creates units.
 #[test]
-fn converted_units_cannot_be_released() {
-    let (bucket, holds) = (Quota::per_hour(5), Quota::concurrent(5));
+fn holds_and_rates_of_one_name_are_separate() {
+    let (rate, holds) = (Quota::per_minute(5), Quota::concurrent(5));
     let mut entry = Entry::default();
     let mut decide = |operation, quota, cost| {
         let charge = Charge::new("limit", quota, &KEY).cost(cost);
-        entry.decide(operation, &[charge], Timestamp::from_micros(START))
+        let decision = entry.decide(operation, &[charge], Timestamp::from_micros(START));
+        (decision.at(), decision.statuses()[0].remaining())
     };
-    decide(Operation::Check, &bucket, 3);
-    let held = decide(Operation::Check, &holds, 1);
-    assert_eq!(held.statuses()[0].remaining(), 1);
-    let refund = Operation::Refund {
-        taken_at: held.at(),
-    };
-    for left in [2, 2] {
-        let released = decide(refund, &holds, 1);
-        assert_eq!(released.statuses()[0].remaining(), left);
+    assert_eq!(decide(Operation::Check, &rate, 4).1, 1);
+    let (taken_at, left) = decide(Operation::Check, &holds, 5);
+    assert_eq!(left, 0);
+    assert_eq!(decide(Operation::Check, &rate, 1).1, 0);
+    assert_eq!(decide(Operation::Refund { taken_at }, &holds, 5).1, 5);
+    assert_eq!(decide(Operation::Peek, &rate, 1).1, 0);
+    // A reset forgets the counters of all quotas of the name.
+    decide(Operation::Check, &holds, 5);
+    assert_eq!(decide(Operation::Reset, &rate, 0).1, 5);
+    assert_eq!(decide(Operation::Peek, &holds, 0).1, 5);
+}
+
+/// Asserts that an entry may have the number of holds and their units, if a store keeps the holds apart.
+#[test]
+fn number_of_holds_reads_as_one_hold() {
+    let (quota, mut entry) = (Quota::concurrent(5), Entry::default());
+    let charge = Charge::new("holds", &quota, &KEY);
+    for cost in [1, 2] {
+        let now = Timestamp::from_micros(START);
+        entry.decide(Operation::Check, &[charge.cost(cost)], now);
     }
-    // Convert back, where the remaining units stay.
-    assert_eq!(
-        decide(Operation::Peek, &bucket, 1).statuses()[0].remaining(),
-        2
-    );
+    let mut bytes = entry.encode();
+    let list = bytes.len() - 7 - 42..bytes.len() - 7;
+    let mut summary = Vec::new();
+    push_u56(&mut summary, 2);
+    push_u56(&mut summary, 3);
+    bytes[8] -= 28;
+    bytes.splice(list, summary);
+    let read = Entry::decode(&bytes).unwrap();
+    assert_eq!(read, entry.clone().abridged(entry.at()));
+    assert_eq!(read.full_at(), entry.full_at());
+    assert!(read.is_limited(read.at()));
 }
 
 #[test]

@@ -16,6 +16,18 @@ use crate::lock::locked;
 use crate::question::Question;
 use crate::wire::{Call, Reply, Request, Unreadable};
 
+/// Commands for holds that find nothing, to check the rights of the user.
+const OF_HOLDS: [&[&str]; 9] = [
+    &["ZADD", "XX", "0", "none"],
+    &["ZCARD"],
+    &["ZCOUNT", "0", "0"],
+    &["ZRANGE", "0", "0"],
+    &["ZREM", "none"],
+    &["ZREMRANGEBYSCORE", "0", "0"],
+    &["ZSCORE", "none"],
+    &["PEXPIRE", "1"],
+    &["DEL"],
+];
 /// The number of keys that the probe writes, so that every node of a cluster owns some of the slots.
 const PROBES: usize = 16;
 
@@ -35,7 +47,9 @@ pub(crate) struct Caller {
 impl Caller {
     pub(super) fn call<'a>(&self, questions: impl Iterator<Item = &'a Question>) -> Call {
         let mut request = Request::at(self.instant());
-        questions.for_each(|question| request.decide(&question.template, &question.clients));
+        for question in questions {
+            request.decide(&question.template, &question.clients, &question.sets);
+        }
         request.into_call()
     }
 
@@ -63,14 +77,23 @@ impl Caller {
         (answer, late)
     }
 
-    /// Runs the script with an empty batch, and writes and deletes keys that live for a millisecond.
+    /// Runs the script with an empty batch, writes and deletes keys that live for a millisecond, and looks for holds that
+    /// are not there.
     pub(super) async fn probe(&self) -> Result<(), RedisStoreError> {
         let link = &self.links[0];
         let empty = self.call(core::iter::empty());
         self.run(link, &self.partition_key, &empty).await?;
         let prefix = self.partition_key.split('{').next().unwrap_or_default();
         let name = |number: usize| format!("{prefix}probe:{number}");
+        let of_holds = OF_HOLDS.map(|command| {
+            let mut look = redis::cmd(command[0]);
+            look.arg(format!("{prefix}probe:holds")).arg(&command[1..]);
+            look
+        });
         if link.is_cluster() {
+            for look in of_holds {
+                self.run(link, "", &look).await?;
+            }
             let write = redis::Cmd::pset_ex(name(0), "", 1);
             self.run(link, "", &write).await?;
             let delete = redis::Cmd::del(name(0));
@@ -81,10 +104,13 @@ impl Caller {
             writes.pset_ex(name(number), "", 1);
         }
         writes.del(name(0));
+        for look in of_holds {
+            writes.add_command(look);
+        }
         let writes = Several {
             commands: &writes,
             offset: 0,
-            count: PROBES + 1,
+            count: PROBES + 1 + OF_HOLDS.len(),
         };
         self.run(link, "", &writes).await.map(drop)
     }

@@ -13,6 +13,18 @@ local function prepare_charge(charge, now)
   end
 end
 
+-- Reads the states of a charge with holds, so that an error precedes the first write. Keeps the number of holds if the
+-- set did not have those of the entry.
+local function read_holds(charge, now)
+  local slot = slot_for(charge, now)
+  local state = slot and slot.quota:advance(slot.state, now)
+  if state and state.is_recounted then
+    state.is_recounted, slot.full_at = nil, state.full_at
+    slot.bytes = slot_bytes(slot.quota, state)
+    charge.entry.is_changed = true
+  end
+end
+
 -- Judges the charges of a request. All charges that accept a partial grant get the same number of units.
 local function judge_all(operation, charges, now)
   local together = math.huge
@@ -43,6 +55,7 @@ local function apply(template, charge, now)
     return 0
   elseif operation == RESET then
     forget(charge.entry, charge.id)
+    forget(charge.entry, charge.other_id)
     forget(charge.entry, charge.strikes_id)
   elseif operation == RENEW then
     if charge.kind == CONCURRENT and may_refund(charge, taken_at, now) then
@@ -104,7 +117,16 @@ local function decide(template, place)
   for _, charge in ipairs(charges) do
     charge.entry, charge.units, charge.outcome, charge.micros = entries[charge.client], charge.cost, ADMIT, 0
     charge.is_converted = false
+    charge.key = charge.place and KEYS[decisions[place + charge.place]]
     prepare_charge(charge, now)
+  end
+  if template.places > template.clients and operation ~= RESET then
+    for _, charge in ipairs(charges) do
+      if charge.place then
+        read_holds(charge, now)
+      end
+      left(charge, now)
+    end
   end
   local is_refused, has_hold = operation == REFUSED_ALREADY, false
   if is_refused or operation == CHECK or operation == PEEK then

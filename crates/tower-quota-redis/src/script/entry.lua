@@ -61,9 +61,11 @@ end
 -- Returns the slot of a counter, if units are still used.
 local function slot_for(counter, now)
   local slot = counter.entry.slot_of[counter.id]
-  if slot and slot.full_at > now then
+  -- An earlier build may have stored holds by the id of a rate.
+  if slot and slot.full_at > now and (byte(slot.bytes, 5) == CONCURRENT) == (counter.kind == CONCURRENT) then
     if not slot.quota then
       parse(slot, counter)
+      slot.state.key = counter.key
     end
     return slot
   end
@@ -119,8 +121,6 @@ local function until_old_fits(counter, now, units)
   if
     not slot
     or counter.kind == TOKEN_BUCKET and old.kind == TOKEN_BUCKET
-    or counter.kind == CONCURRENT
-    or old.kind == CONCURRENT
     or shares_state(old, counter)
     or units > counter.capacity
   then
@@ -212,6 +212,7 @@ local function edit(counter, now, change, ...)
   if slot and slot.quota ~= counter then
     counter.is_converted = has_other_quota(counter, now)
   end
+  trim(state)
   local taken = change and counter[change](counter, state, now, ...) or 0
   if not slot then
     slot = { id = counter.id }
@@ -242,6 +243,9 @@ local function encode(entry, now, is_abridged)
       local log = slot.quota:advance(slot.state, now)
       abridge(log)
       bytes = slot_bytes(slot.quota, log)
+    elseif is_abridged and slot.state and byte(bytes, 5) == CONCURRENT then
+      -- Leave out expired holds.
+      bytes = slot_bytes(slot.quota, slot.state)
     end
     if slot.full_at > now or not entry.is_changed then
       parts[#parts + 1] = with_length(bytes)

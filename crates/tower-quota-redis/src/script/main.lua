@@ -1,8 +1,17 @@
+-- Returns the reply to a decision that the server refused to write. Before version 7, a server adds the line of the
+-- script to the message, and a line break at the end.
+local function not_written(refusal)
+  local words = string.gsub(refusal, '^@user_script: %d+: ', '')
+  words = sub(string.match(words, '^%-?(.-)%s*$'), 1, 255)
+  return char(NOT_WRITTEN, #words) .. words
+end
+
 -- Makes the decisions in order. A decision sees the changes of all earlier decisions.
 local replies, decide, place = {}, nil, 1
 for number = 1, decision_count do
   local template = templates[decisions[place]]
   local is_decided, reply = false, nil
+  refused = nil
   if template.is_plain then
     is_decided, reply = pcall(decide_buckets, template, place)
   end
@@ -10,8 +19,11 @@ for number = 1, decision_count do
     decide = decide or model()
     is_decided, reply = pcall(decide, template, place)
   end
-  replies[number] = is_decided and reply or char(UNREADABLE)
-  place = place + 1 + template.clients
+  if not is_decided then
+    reply = refused and not_written(refused) or char(UNREADABLE)
+  end
+  replies[number] = reply
+  place = place + 1 + template.places
 end
 
 -- Writes the changed entries. A read-only server, or a server without free memory, refuses the first write.
@@ -32,18 +44,16 @@ for client, full in pairs(full_at) do
 end
 if refusal then
   -- Decisions remain valid if all changes are written, or without changes. Other decisions fail with the message of the
-  -- server. Before version 7, a server adds the line of the script to the message, and a line break at the end.
-  local words = string.gsub(refusal, '^@user_script: %d+: ', '')
-  words = sub(string.match(words, '^%-?(.-)%s*$'), 1, 255)
+  -- server.
   place = 1
   for number = 1, decision_count do
-    for _ = 1, templates[decisions[place]].clients do
-      place = place + 1
-      if full_at[decisions[place]] then
-        replies[number] = char(NOT_WRITTEN, #words) .. words
+    local template = templates[decisions[place]]
+    for client = place + 1, place + template.clients do
+      if full_at[decisions[client]] then
+        replies[number] = not_written(refusal)
       end
     end
-    place = place + 1
+    place = place + 1 + template.places
   end
 end
 return concat(replies)

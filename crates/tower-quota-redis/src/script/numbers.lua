@@ -1,6 +1,7 @@
 -- Decides the charges of requests for tower-quota, in an atomic step for every request.
 --
--- KEYS   the entries of the counted clients. All of them share a hash tag, hence a cluster slot.
+-- KEYS   the entries of the counted clients, and the sets of their holds. All of them share a hash tag, hence a cluster
+--        slot.
 -- ARGV   [1] the request, little-endian. Keys and templates are positions, from 1.
 --          u8   1 if an instant is given    u56  the instant, in microseconds since the Unix epoch
 --          u16  templates    u16  decisions
@@ -12,7 +13,8 @@
 --            u16  client of the decision, from 1
 --            u16  flags        u56  cost          u56  longest accepted wait, in microseconds;
 --                 for a refund, microseconds from the charge to the end of the turn
---            u32  number of the limit's name      u32  number of the limit's strikes
+--            u32  number of the counter, of the limit's name or its holds
+--            u32  the other of both numbers       u32  number of the limit's strikes
 --            u8   kind of state, with the flag of windows that start with the first request
 --            u56  capacity     u56  grain         u56  refill or period    u56  offset of a fixed window
 --            u8   bytes that follow: the stored slot from the name's number to the quota's numbers
@@ -20,6 +22,7 @@
 --            A charge with the flag WINDOW is a calendar window of the charge before. The cost is the start.
 --        decisions, each
 --          u16  template       then for each of its clients: u16  key
+--                              then for each charge with holds: u16  key of the set
 -- Reply  one string, for each decision:
 --          if it converted stored states:
 --            u8   CONVERTED    u32  a bit for each charge but penalties and windows

@@ -12,12 +12,14 @@ for i = 1, template_count do
     operation = operation,
     taken_at = taken_at,
     clients = clients,
+    -- The keys of a decision: the clients, and the set of each charge with holds.
+    places = clients,
     charges = charges,
   }
   position = start
   for _ = 1, charge_count do
-    local client, flags, cost, max_wait, id, strikes_id, kind, capacity, grain, pace, offset, head, behind =
-      unpack_from('<HHI7I7I4I4BI7I7I7I7Bc0', request, position)
+    local client, flags, cost, max_wait, id, other_id, strikes_id, kind, capacity, grain, pace, offset, head, behind =
+      unpack_from('<HHI7I7I4I4I4BI7I7I7I7Bc0', request, position)
     -- The fields from `kind` to `offset` are the charge's quota.
     local charge = {
       client = client,
@@ -25,6 +27,7 @@ for i = 1, template_count do
       cost = cost,
       max_wait = max_wait,
       id = id,
+      other_id = other_id,
       strikes_id = strikes_id,
       kind = kind,
       capacity = capacity,
@@ -34,6 +37,10 @@ for i = 1, template_count do
       head = head,
     }
     position = behind
+    if kind == CONCURRENT then
+      templates[i].places = templates[i].places + 1
+      charge.place = templates[i].places
+    end
     local last = charges[#charges]
     if flags == PENALTY then
       last.strikes = charge
@@ -46,7 +53,7 @@ for i = 1, template_count do
   end
 end
 
--- The template of every decision, followed by the clients.
+-- The template of every decision, followed by the keys.
 local decisions = { unpack_from('<' .. rep('H', (#request - position + 1) / 2), request, position) }
 
 -- A test gives the instant. The clock of the test differs from the server's clock, so the server keeps the entries for
@@ -60,8 +67,11 @@ end
 -- A change after the border may come from a wrong clock.
 local border = clock + TRUSTED_LEAD
 
--- The stored entries of the clients, or false.
+-- The stored entries of the clients, or false. Redis answers nothing for sets.
 local states = call('MGET', unpack(KEYS))
+
+-- The message of the server if it refused a command of the present decision.
+local refused
 
 -- The instants at which changed entries are full. `states` has the entry, or false for a full entry.
 local full_at = {}

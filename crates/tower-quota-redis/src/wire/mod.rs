@@ -70,6 +70,8 @@ shared_constants! {
         MOST_USED = stored::MOST_USED;
         MOST_COUNTED = stored::MOST_COUNTED;
         LONGEST_LOG = stored::LONGEST_LOG;
+        MOST_HELD = stored::MOST_HELD;
+        LONGEST_TTL = stored::YEAR;
         TRUSTED_LEAD = stored::TRUSTED_LEAD;
     }
     usize {

@@ -49,6 +49,7 @@ struct WireCharge {
     cost: u64,
     wait: u64,
     id: u32,
+    other_id: u32,
     strikes_id: u32,
     quota: Quota,
 }
@@ -61,11 +62,16 @@ impl<'a> Request<'a> {
         }
     }
 
-    pub(crate) fn decide(&mut self, template: &'a Template, clients: &'a [EntryKey]) {
+    pub(crate) fn decide(
+        &mut self,
+        template: &'a Template,
+        clients: &'a [EntryKey],
+        sets: &'a [EntryKey],
+    ) {
         let template = self.template(template);
         push_count(&mut self.decision_bytes, template);
-        for client in clients {
-            let key = self.key(client);
+        for key in clients.iter().chain(sets) {
+            let key = self.key(key);
             push_count(&mut self.decision_bytes, key);
         }
         self.decisions += 1;
@@ -128,12 +134,17 @@ impl<'a> Request<'a> {
                 ChargeMode::ReportedUntilDebt => REPORTED_UNTIL_DEBT,
                 ChargeMode::Forced => FORCED,
             };
+        let mut ids = (part.name.id(), part.name.holds_id());
+        if part.is_hold() {
+            ids = (ids.1, ids.0);
+        }
         let charge = WireCharge {
             client: part.client + 1,
             flags,
             cost: part.cost,
             wait: part.wait_micros,
-            id: part.name.id(),
+            id: ids.0,
+            other_id: ids.1,
             strikes_id: part.name.strikes_id(),
             quota: part.quota,
         };
@@ -196,6 +207,7 @@ impl WireCharge {
         push_u56(bytes, self.cost.min(MOST_EXACT));
         push_u56(bytes, self.wait.min(MOST_EXACT));
         bytes.extend(self.id.to_le_bytes());
+        bytes.extend(self.other_id.to_le_bytes());
         bytes.extend(self.strikes_id.to_le_bytes());
         bytes.push(head.kind);
         for number in [head.capacity, head.grain, head.pace, head.offset] {

@@ -3,6 +3,8 @@
 // Each test program uses a part of the helpers.
 #![allow(dead_code)]
 
+pub(crate) mod holds;
+
 use std::time::Duration;
 
 use redis::{Client, Connection};

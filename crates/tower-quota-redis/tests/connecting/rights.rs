@@ -1,6 +1,6 @@
 //! Tests that the documented rights suffice, and that each right is needed.
 
-use tower_quota_core::{Charge, Operation, Store};
+use tower_quota_core::{Charge, Operation, Quota, Store};
 use tower_quota_dev::{RedisCluster, RedisSentinel, RedisServer};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 
@@ -37,6 +37,16 @@ async fn each_operation(store: &RedisStore) {
         .await
         .unwrap();
     assert_eq!(refunded.statuses()[0].remaining(), 999);
+    let quota = Quota::concurrent(9);
+    let hold = [Charge::new("streams", &quota, &ann).cost(2)];
+    let taken_at = store.check(&hold).await.unwrap().at();
+    for operation in [
+        Operation::Renew { taken_at },
+        Operation::Peek,
+        Operation::Refund { taken_at },
+    ] {
+        store.apply(operation, &hold).await.unwrap();
+    }
 }
 
 // Managed services give their users only these rights.
@@ -84,6 +94,27 @@ async fn documented_rights_suffice_for_a_server() {
         .unwrap();
     assert_eq!(check(&store).await.unwrap(), 998);
 
+    let of_holds = [
+        "del",
+        "zadd",
+        "zcard",
+        "zcount",
+        "zrange",
+        "zrem",
+        "zremrangebyscore",
+        "zscore",
+        "pexpire",
+    ];
+    for needed in of_holds {
+        server
+            .command(&format!("ACL SETUSER limiter -{needed}"))
+            .unwrap();
+        let connected = options().connect(&format!("{address}/")).await;
+        assert!(connected.is_err(), "{needed}");
+        server
+            .command(&format!("ACL SETUSER limiter +{needed}"))
+            .unwrap();
+    }
     for needed in ["time", "mget", "psetex", "evalsha"] {
         server
             .command(&format!("ACL SETUSER limiter -{needed}"))

@@ -11,7 +11,7 @@ use tower_quota_testkit::ManualClock;
 const MINUTE: Quota = Quota::per_minute(100);
 const HOUR: Quota = Quota::per_hour(1_000);
 /// No two have the same numbers. The grains of the third are refilled seven at a time.
-const QUOTAS: [Quota; 8] = [
+const QUOTAS: [Quota; 7] = [
     MINUTE,
     HOUR,
     Quota::per_minute(70),
@@ -19,7 +19,6 @@ const QUOTAS: [Quota; 8] = [
     HOUR.fixed_window(),
     MINUTE.sliding_window(),
     MINUTE.sliding_log(),
-    Quota::concurrent(10),
 ];
 
 fn converted(decision: &Decision) -> Vec<usize> {
@@ -69,6 +68,25 @@ async fn conversion_of_each_quota_is_reported() {
         assert_eq!(apply(Operation::Reset, new_charge).await, []);
         assert_eq!(apply(Operation::Check, new_charge).await, []);
     }
+}
+
+#[tokio::test]
+async fn changed_units_and_expiry_of_holds_are_reported() {
+    let server = RedisServer::start();
+    let store = store_with(&server, 1).await;
+    let ann = crate::common::user("ann");
+    let ten = Quota::concurrent(10);
+    let check = async |quota: Quota| {
+        let charge = [Charge::new("limit", &quota, &ann)];
+        let decision = store.check(&charge).await.unwrap();
+        (converted(&decision), decision.statuses()[0].remaining())
+    };
+    assert_eq!(check(ten).await, (vec![], 9));
+    assert_eq!(check(Quota::concurrent(20)).await, (vec![0], 18));
+    assert_eq!(check(ten.ttl(Duration::from_secs(30))).await, (vec![0], 7));
+    // The limit counts a rate apart from its holds.
+    assert_eq!(check(MINUTE).await, (vec![], 99));
+    assert_eq!(check(ten).await, (vec![0], 6));
 }
 
 #[tokio::test]

@@ -16,6 +16,8 @@ use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::ManualClock;
 use tower_quota_testkit::differential::Differential;
 
+use crate::common::holds::split;
+
 /// A day in November 2025, in microseconds since the epoch.
 const NOW: u64 = 1_763_683_212_345_678;
 
@@ -73,11 +75,7 @@ impl Store for InOrder {
 }
 
 fn stored(store: &RedisStore, key: &Key<'_>, connection: &mut Connection) -> Vec<u8> {
-    let stored: Option<Vec<u8>> = redis::cmd("GET")
-        .arg(store.key_of(key))
-        .query(connection)
-        .unwrap();
-    stored.unwrap_or_default()
+    crate::common::holds::joined(connection, &store.key_of(key))
 }
 
 #[tokio::test]
@@ -135,11 +133,16 @@ async fn longest_lists_grow_no_further() {
             let now = Timestamp::from_micros(NOW + step);
             pair.entry.decide(Operation::Charge, &charge, now);
         }
-        redis::cmd("SET")
-            .arg(pair.store.key_of(&ann))
-            .arg(pair.entry.encode())
-            .exec(&mut pair.connection)
-            .unwrap();
+        let (key, entry) = (pair.store.key_of(&ann), pair.entry.encode());
+        if quota.algorithm() == Algorithm::Concurrent {
+            split(&mut pair.connection, &key, "minute", &entry);
+        } else {
+            redis::cmd("SET")
+                .arg(key)
+                .arg(entry)
+                .exec(&mut pair.connection)
+                .unwrap();
+        }
         pair.decide(NOW + 10_000, Operation::Charge, 5).await;
         let taken_at = Timestamp::from_micros(NOW + 1);
         pair.decide(NOW + 10_001, Operation::Refund { taken_at }, 1)

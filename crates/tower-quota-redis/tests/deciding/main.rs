@@ -10,6 +10,7 @@ mod cluster;
 mod conversions;
 mod decisions;
 mod differential;
+mod holds;
 mod refusals;
 mod reshard;
 mod spread;

@@ -147,7 +147,8 @@ impl Limit {
 
     pub(crate) fn stored_ids(&self) -> impl Iterator<Item = u32> {
         let strikes = self.penalty.is_some().then_some(self.name.strikes_id());
-        [self.name.id()].into_iter().chain(strikes)
+        let ids = [self.name.id(), self.name.holds_id()];
+        ids.into_iter().chain(strikes)
     }
 
     /// Returns the choice for a request without a key, or `None` if the server did not attach the address of the peer.
