@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::runtime::Builder;
 use tower_quota_core::{
-    Charge, Clock, Decision, Key, MemoryStore, MonotonicClock, Name, Quota, RefusalCache, Store,
+    Charge, Clock, Decision, Key, MemoryStore, MonotonicClock, Name, Operation, Quota,
+    RefusalCache, Store,
 };
 use tower_quota_lease::Leased;
 use tower_quota_testkit::{ManualClock, ModelStore, SharedStore};
@@ -61,6 +62,8 @@ const CASES: &[Case] = &[
     ("memory/client-and-everyone/new", || {
         Ok(checking(tower_quota_with_everyone(), NEW))
     }),
+    ("memory/hold/1-held", || Ok(hold_and_release(1))),
+    ("memory/hold/9999-held", || Ok(hold_and_release(9_999))),
     ("layer/plain", || Ok(behind_tower_quota(Plain, One))),
     ("layer/headers", || Ok(behind_tower_quota(Headers, One))),
     ("layer/headers/3-limits", || {
@@ -111,6 +114,25 @@ fn checking(check: Check<u64>, keys: u64) -> Step {
     Box::new(move || {
         key = if key + 1 < keys { key + 1 } else { 0 };
         black_box(check(black_box(&key)));
+    })
+}
+
+/// Returns requests that take and release a unit, while other requests hold so many.
+fn hold_and_release(held: u64) -> Step {
+    let store = MemoryStore::new();
+    let quota = Quota::concurrent(10_000).ttl(Duration::from_secs(3_600));
+    let apply = move |operation| {
+        let key = Key::EVERYONE;
+        let charges = [Charge::new("streams", &quota, &key)];
+        let Ok(decision) = store.apply(operation, &charges).into_inner();
+        decision.at()
+    };
+    for _ in 0..held {
+        apply(Operation::Check);
+    }
+    Box::new(move || {
+        let taken_at = apply(Operation::Check);
+        black_box(apply(Operation::Refund { taken_at }));
     })
 }
 

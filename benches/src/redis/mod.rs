@@ -1,6 +1,7 @@
 //! `RedisStore` next to code that a service writes without it, on Redis servers over loopback.
 
 mod contenders;
+mod holds;
 mod overload;
 pub(crate) mod sizing;
 

@@ -1,12 +1,12 @@
 //! What a planner needs: bytes on the wire and in Redis for each decision and client, ten million entries in one server,
-//! and the time of a decision that needs no call.
+//! windows and holds, and the time of a decision that needs no call.
 
 use std::time::Duration;
 
 use super::contenders::{
     DEADLINE, FEW, Limiter, ONE, SCRIPT, STORED, Shape, THREE, TOWER_QUOTA, TWO_KEYS,
 };
-use super::{costs_of, round, runtime};
+use super::{costs_of, holds, round, runtime};
 use crate::Outcome;
 use crate::load::{Info, highest, lowest};
 use crate::report::{Cell, Report, Table};
@@ -96,7 +96,8 @@ pub(crate) fn run(quick: bool) -> Outcome<Report> {
         let rate = highest(bursts, |burst| burst.rate);
         entries.row(name, [Some(megabytes.into()), rate, p50, p99]);
     }
-    Ok(Report::of([wire, without, bytes, entries]))
+    let work = holds::table(&runtime, rounds, span)?;
+    Ok(Report::of([wire, without, bytes, entries, work]))
 }
 
 /// Returns the growth of the server's memory per client: the mean over the steps. Each client sends one request.
