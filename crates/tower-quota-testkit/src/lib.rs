@@ -5,7 +5,8 @@
 //!    that other processes share. [`ModelStore`] keeps its counters.
 //! 3. [`conformance_tests!`]: the conformance suite, a `#[test]` for each rule that a store must keep.
 //! 4. `differential` (feature `differential`): random traces on a store and the model, compared in every field.
-//! 5. [`block_on`]: runs a future that needs no runtime.
+//! 5. [`pairs`]: all pairs of what a charge can be, in every order of a few steps, with faults between.
+//! 6. [`block_on`]: runs a future that needs no runtime.
 //!
 //! # Test your limits
 //!
@@ -84,6 +85,7 @@ pub mod conformance;
 pub mod differential;
 mod model;
 mod model_store;
+pub mod pairs;
 mod scripted_store;
 mod shared_store;
 

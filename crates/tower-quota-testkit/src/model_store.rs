@@ -29,6 +29,11 @@ impl ModelStore {
         }
     }
 
+    /// Forgets all counters, like a server that has lost its data.
+    pub fn forget(&self) {
+        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Model::default();
+    }
+
     fn decide(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         let decision = model.apply(operation, charges, self.clock.now());

@@ -13,4 +13,6 @@ mod kept_holds_in_any_order;
 mod key;
 #[cfg(feature = "tokio")]
 mod limiter;
+#[cfg(feature = "calendar")]
+mod pairs;
 mod quota;

@@ -10,6 +10,7 @@ mod conformance;
 mod exactness;
 mod fleet;
 mod mixed;
+mod pairs;
 mod recorder;
 mod refusals;
 mod region_changes;

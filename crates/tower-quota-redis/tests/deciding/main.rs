@@ -11,6 +11,7 @@ mod conversions;
 mod decisions;
 mod differential;
 mod holds;
+mod pairs;
 mod refusals;
 mod reshard;
 mod spread;

@@ -1,0 +1,55 @@
+//! Lists the steps of a run.
+
+use super::world::Fault;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Check {
+        instance: usize,
+        client: usize,
+    },
+    /// Charges a unit after the latest admission.
+    Settle,
+    /// Refunds the latest admission.
+    Refund,
+    /// Releases the holds of the oldest admission, and keeps its other units.
+    Release,
+    /// Renews the holds of the oldest admission.
+    Renew,
+    /// Resets client 0 in instance 1.
+    Reset,
+    /// Peeks at client 0 in instance 1.
+    Peek,
+    /// Changes the quota, or changes it back.
+    Change,
+    /// Lets half a window pass.
+    Pass,
+    /// Lets a window pass.
+    Expire,
+    /// Makes a fault happen. A second cut joins the network again.
+    Fault(Fault),
+}
+
+impl Step {
+    /// Returns whether a second such step at once has no effect of its own.
+    pub(super) const fn is_idle_twice(self) -> bool {
+        matches!(
+            self,
+            Self::Reset | Self::Peek | Self::Change | Self::Fault(_)
+        )
+    }
+}
+
+/// Returns the next word of letters, or `false` after the last. The first letter stays.
+///
+/// The next word differs at or before `position`.
+pub(super) fn advance(word: &mut [usize], position: usize, letters: usize) -> bool {
+    for place in (1..=position).rev() {
+        word[place] += 1;
+        word[place + 1..].fill(0);
+        if word[place] < letters {
+            return true;
+        }
+    }
+    false
+}
