@@ -280,9 +280,11 @@ impl<'a> Charge<'a> {
         self.cost > 0 && self.options.are_plain_without(ChargeOptions::PLAIN)
     }
 
+    /// Returns whether the charge is plain or refundable, and its bucket or window fits in a [count](LimitStatus::of_count).
     #[doc(hidden)]
-    pub const fn is_plain_or_refundable(&self) -> bool {
-        self.cost > 0 && self.options.are_plain_without(ChargeOptions::REFUNDABLE)
+    pub fn has_count(&self) -> bool {
+        self.is_plain_but_for_window()
+            || self.cost > 0 && self.options.are_plain_without(ChargeOptions::REFUNDABLE)
     }
 
     pub(crate) fn is_plain_but_for_window(&self) -> bool {

@@ -4,11 +4,11 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::time::Duration;
 
-use crate::algorithm::bucket;
+use crate::algorithm::{State, bucket};
 use crate::name::Name;
 use crate::outcome::Outcome;
-use crate::quota::{MOST_GRAINS, Quota};
-use crate::time::micros;
+use crate::quota::{MOST_USED, Quota};
+use crate::time::{Timestamp, micros};
 
 /// The status of a limit after a decision.
 #[derive(Clone, Copy)]
@@ -88,17 +88,29 @@ impl LimitStatus {
             .then(other.name.cmp(&self.name))
     }
 
-    /// Creates the status of an enforced bucket from the used [grains](Quota::grain).
+    /// Creates the status of an enforced bucket or window from its count.
     ///
-    /// The outcome is for a request of `cost` units that does not wait.
+    /// The count is the used [grains](Quota::grain) of a bucket, the units of a fixed window, or the units of a sliding
+    /// window plus 2^32 times the units of the window before. The outcome is for a request of `cost` units that does
+    /// not wait. A window that starts with the first request has no count.
     #[must_use]
-    pub fn of_bucket(name: Name, quota: &Quota, used: u64, cost: u64) -> Self {
-        let used = used.min(2 * MOST_GRAINS);
+    pub fn of_count(name: Name, quota: &Quota, count: u64, at: Timestamp, cost: u64) -> Self {
+        let (left, outcome) = if quota.algorithm().is_bucket() {
+            let used = count.min(MOST_USED);
+            let outcome = bucket::outcome(quota, used, cost);
+            (Left::of_bucket(quota, used), outcome)
+        } else {
+            let at = at.as_micros();
+            let state = State::of_count(count, quota, at);
+            let (balance, reset) = state.balance(quota, at);
+            let left = Left::of_balance(balance, Duration::from_micros(reset));
+            (left, state.judge(quota, at, cost, 0))
+        };
         Self {
             name,
             limit: quota.capacity(),
-            left: Left::of_bucket(quota, used),
-            outcome: bucket::outcome(quota, used, cost),
+            left,
+            outcome,
             taken: 0,
             is_shadow: false,
         }

@@ -147,7 +147,9 @@ mod tests {
             let charge = Charge::new("limit", quota, &key);
             Question::new(Operation::Check, &[charge], &keys).weight()
         };
-        let window = weight(&Quota::per_hour(10_000).fixed_window());
+        let window = Quota::per_hour(10_000).fixed_window();
+        assert_eq!(weight(&window), weight(&Quota::per_hour(10_000)));
+        let window = weight(&window.from_first_request());
         let log = weight(&Quota::per_hour(10_000).sliding_log()) - window;
         assert_eq!(log, 100);
         for units in [10, 10_000] {

@@ -6,8 +6,8 @@ pub(crate) struct Template {
     pub(crate) operation: Operation,
     pub(crate) charges: SmallVec<[ChargeTemplate; 4]>,
     pub(crate) clients: usize,
-    /// Whether the fast path may decide. The path takes plain and refundable charges, with each
-    /// limit of a client once.
+    /// Whether the fast path may decide. The path takes plain and refundable charges of buckets and windows, with
+    /// each limit of a client once.
     pub(crate) is_plain: bool,
 }
 
@@ -38,7 +38,7 @@ impl Template {
     ) -> Self {
         let may_be_plain = operation == Operation::Check
             && !charges.is_empty()
-            && charges.iter().all(Charge::is_plain_or_refundable);
+            && charges.iter().all(Charge::has_count);
         let charges: SmallVec<[ChargeTemplate; 4]> = charges
             .iter()
             .enumerate()

@@ -23,7 +23,7 @@ pub(crate) use self::sliding_log::SlidingLog;
 pub use self::window::MOST_COUNTED;
 use self::window::Window;
 use crate::outcome::Outcome;
-use crate::quota::{Algorithm, Quota};
+use crate::quota::{Algorithm, MOST_USED, Quota};
 
 /// Lists the kinds of state, and the algorithms of each kind.
 macro_rules! kinds {
@@ -82,6 +82,15 @@ kinds! {
 impl State {
     pub(crate) fn fresh(quota: &Quota, now: u64) -> Self {
         Self::unpacked(0, quota, now)
+    }
+
+    /// Makes a bucket or a window from a count, which may be impossible.
+    pub(crate) fn of_count(count: u64, quota: &Quota, at: u64) -> Self {
+        let count = match quota.algorithm() {
+            Algorithm::FixedWindow | Algorithm::SlidingWindow => window::sound(count, quota),
+            _ => count.min(MOST_USED),
+        };
+        Self::unpacked(count, quota, at)
     }
 
     /// Returns the outcome for a cost, if the request accepts a wait of `max_wait` microseconds.

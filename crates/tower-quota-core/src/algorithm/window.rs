@@ -187,6 +187,15 @@ impl Counting for Window {
     }
 }
 
+/// Returns the closest possible count.
+pub(super) fn sound(count: u64, quota: &Quota) -> u64 {
+    let most = most_counted(quota);
+    match is_sliding(quota) {
+        true => (count >> 32).min(most) << 32 | (count & 0xffff_ffff).min(most),
+        false => count.min(most),
+    }
+}
+
 fn is_sliding(quota: &Quota) -> bool {
     matches!(quota.algorithm(), Algorithm::SlidingWindow)
 }

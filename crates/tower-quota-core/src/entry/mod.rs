@@ -15,11 +15,11 @@ use smallvec::SmallVec;
 pub use self::codec::VERSION;
 pub use self::error::DecodeError;
 pub use self::head::{FROM_FIRST_REQUEST, SlotHead, WATCHED};
-use crate::algorithm::{Bucket, Counting, State};
+use crate::algorithm::{Counting, State};
 use crate::charge::{Charge, ChargeMode, Counter};
 use crate::name::Name;
 use crate::outcome::Outcome;
-use crate::quota::{Algorithm, MOST_USED, Quota};
+use crate::quota::{Algorithm, Quota};
 use crate::time::Timestamp;
 
 /// The longest lead over the clock in microseconds, beyond the time until the entry is full.
@@ -119,18 +119,18 @@ impl Slot {
 }
 
 impl Entry {
-    /// Makes an entry of buckets, from each limit, its quota and the used [grains](Quota::grain).
+    /// Makes an entry from each limit, its quota and its [count](crate::LimitStatus::of_count).
     ///
-    /// Use this function for refusals if your store answers with grains.
-    pub fn of_buckets<'a>(
+    /// Use this function for refusals if your store answers with counts.
+    pub fn of_counts<'a>(
         at: Timestamp,
-        buckets: impl IntoIterator<Item = (Name, &'a Quota, u64)>,
+        counts: impl IntoIterator<Item = (Name, &'a Quota, u64)>,
     ) -> Self {
         let at = at.as_micros();
-        let slots = buckets.into_iter().map(|(limit, quota, used)| Slot {
+        let slots = counts.into_iter().map(|(limit, quota, count)| Slot {
             limit: limit.id(),
             quota: quota.reduced(),
-            state: State::Bucket(Bucket::new(quota, used.min(MOST_USED), at)),
+            state: State::of_count(count, quota, at),
         });
         Self {
             at,

@@ -1,5 +1,4 @@
--- The model of all algorithms. A call defines the model only if necessary, because the definition takes longer than a
--- decision.
+-- The model of all algorithms.
 
 local function saturating_sub(a, b)
   return max(a - b, 0)

@@ -102,6 +102,7 @@ end
 -- Decides all charges of a request, and returns the reply. A shadow is taken if the shadow fits and all other charges
 -- are taken.
 local function decide(template, place)
+  template.charges = template.charges or charges_of(template)
   local operation, charges, now, entries = template.operation, template.charges, clock, {}
   local takes, first_change = operation == CHECK or operation == CHARGE_ANYWAY, 0
   for _, charge in ipairs(charges) do

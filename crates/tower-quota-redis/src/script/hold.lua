@@ -133,7 +133,8 @@ local function put(state, member, expires_at, units)
   end
   if expires_at > state.full_at then
     state.full_at = expires_at
-    on_set(state, 'PEXPIRE', lifetime_until(expires_at))
+    local lifetime = max(div_ceil(expires_at - clock, 1000), shortest_lifetime)
+    on_set(state, 'PEXPIRE', string.format('%d', lifetime))
   end
 end
 

@@ -7,32 +7,42 @@ local function not_written(refusal)
 end
 
 -- Makes the decisions in order. A decision sees the changes of all earlier decisions.
-local replies, decide, place = {}, nil, 1
+local replies, slow, place = {}, nil, 1
 for number = 1, decision_count do
   local template = templates[decisions[place]]
-  local is_decided, reply = false, nil
   refused = nil
-  if template.is_plain then
-    is_decided, reply = pcall(decide_buckets, template, place)
+  local reply = template.is_plain and decide_plain(template, place, slow)
+  if not reply and not slow then
+    -- The definition takes longer than a decision, so a call defines the slow functions only if necessary.
+    slow = (function()
+      --SLOW
+      return { scan = scan, join = join, decide = decide }
+    end)()
+    reply = template.is_plain and decide_plain(template, place, slow)
   end
-  if not is_decided then
-    decide = decide or model()
-    is_decided, reply = pcall(decide, template, place)
-  end
-  if not is_decided then
-    reply = refused and not_written(refused) or char(UNREADABLE)
+  if not reply then
+    local is_decided
+    is_decided, reply = pcall(slow.decide, template, place)
+    if not is_decided then
+      reply = refused and not_written(refused) or char(UNREADABLE)
+    end
   end
   replies[number] = reply
   place = place + 1 + template.places
 end
 
 -- Writes the changed entries. A read-only server, or a server without free memory, refuses the first write.
-local refusal
+local refusal, printed, lifetime
 for client, full in pairs(full_at) do
   local key, state, answer = KEYS[client], states[client], nil
   if state then
+    -- Redis would print a number with all digits. Printing is slow, so new clients with the same instant share a text.
+    if full ~= printed then
+      local micros = full - clock
+      printed, lifetime = full, string.format('%d', max((micros + -micros % 1000) / 1000, shortest_lifetime))
+    end
     -- A tenth faster than SET with its options.
-    answer = redis.pcall('PSETEX', key, lifetime_until(full), state)
+    answer = redis.pcall('PSETEX', key, lifetime, state)
   else
     answer = redis.pcall('DEL', key)
   end

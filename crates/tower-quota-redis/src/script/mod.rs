@@ -12,10 +12,19 @@ use crate::wire::{self, Call};
 const BODY: &str = concat!(
     include_str!("numbers.lua"),
     include_str!("request.lua"),
+    include_str!("straight.lua"),
+    include_str!("templates.lua"),
+    include_str!("plain.lua"),
+    include_str!("main.lua"),
+);
+
+/// The functions that a call of plain decisions seldom needs.
+const SLOW: &str = concat!(
+    include_str!("arithmetic.lua"),
     include_str!("low_marks.lua"),
     include_str!("quotas.lua"),
-    include_str!("buckets.lua"),
-    "local function model()\n",
+    include_str!("slots.lua"),
+    include_str!("charges.lua"),
     include_str!("algorithms.lua"),
     include_str!("bucket.lua"),
     include_str!("window.lua"),
@@ -24,12 +33,10 @@ const BODY: &str = concat!(
     include_str!("convert.lua"),
     include_str!("entry.lua"),
     include_str!("decide.lua"),
-    "return decide\nend\n",
-    include_str!("main.lua"),
 );
 
 static SCRIPT: LazyLock<(String, Script)> = LazyLock::new(|| {
-    let source = wire::with_constants(BODY);
+    let source = wire::with_constants(&BODY.replace("--SLOW", SLOW));
     let script = Script::new(&source);
     (source, script)
 });
@@ -73,3 +80,6 @@ async fn send(
         .await
         .map_err(inner_error::unwrap)
 }
+
+#[cfg(test)]
+mod tests;

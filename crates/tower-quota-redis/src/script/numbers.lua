@@ -8,8 +8,8 @@
 --        templates, with the common part of similar decisions:
 --          u8   1 if the template is plain, which means a check of plain or refundable charges
 --          u8   operation    u56  the instant of the charges, for a refund or a renewal
---          u16  clients of a decision
---          u16  charges that follow, client after client, with
+--          u16  clients of a decision    u16  keys of a decision
+--          u16  charges          u16  bytes of the charges that follow, client after client, with
 --            u16  client of the decision, from 1
 --            u16  flags        u56  cost          u56  longest accepted wait, in microseconds;
 --                 for a refund, microseconds from the charge to the end of the turn
@@ -26,8 +26,8 @@
 -- Reply  one string, for each decision:
 --          if it converted stored states:
 --            u8   CONVERTED    u32  a bit for each charge but penalties and windows
---          u8   TAKEN or REFUSED, for a plain decision: u56 its instant, then for each charge: u56 used grains, after
---                 the decision
+--          u8   TAKEN or REFUSED, for a plain decision: u56 its instant, then for each charge: u56 count after the
+--                 decision, which plain.lua describes
 --               DECIDED, u56 the instant, then for every charge except penalties and windows
 --                 u56  remaining units + 2^52, less for a debt     u56  microseconds until the limit is full
 --                 u8   outcome        u56  microseconds to wait, or until the charge fits
@@ -37,9 +37,10 @@
 --               UNREADABLE, if the script cannot read the entry of a client. The decision changes no entry
 --               NOT_WRITTEN, u8 length, message, if the server refused to write. The decision changes no entry
 --
--- `Entry` in tower-quota-core describes stored entries. buckets.lua makes most plain decisions, and the model makes all
--- other decisions. The model has the same functions and file names as the model of tower-quota-core. If you change
--- either side, change the other side too. The differential test compares every field and stored byte.
+-- `Entry` in tower-quota-core describes stored entries. straight.lua and plain.lua make most plain decisions, and the
+-- model makes all other decisions. The stored bytes do not depend on the path. The model has the same functions and
+-- file names as the model of tower-quota-core. If you change either side, change the other side too. The differential
+-- test compares every field and stored byte.
 --
 -- Lua counts in doubles, which are exact for integers up to 2^53. The capacity * grain of a quota is at most 2^50, a
 -- counter at most 2^51, and an instant at most 2^52. Elapsed time * refill and cost * grain may be larger, but
@@ -49,51 +50,5 @@ local max, min = math.max, math.min
 local pack, unpack_from = struct.pack, struct.unpack
 local byte, char, concat, rep, sub = string.byte, string.char, table.concat, string.rep, string.sub
 
--- `a % b` is `a - floor(a / b) * b`, and exact for integers with a + b < 2^53. The distance from a / b to the next
--- larger integer is at least 1 / b, which is more than half of the gap between the doubles there.
-local function div(a, b)
-  return (a - a % b) / b
-end
-
-local function div_ceil(a, b)
-  return (a + -a % b) / b
-end
-
-local function has(flags, flag)
-  return bit.band(flags, flag) ~= 0
-end
-
 local HEADER = '<BI7'
-
--- Reads a number with 7 bits in a byte, the lowest first. Returns the number and the position after the number.
-local function varint(bytes, position)
-  local value, unit = 0, 1
-  for last = position, position + 7 do
-    local digit = byte(bytes, last)
-    value = value + digit % 128 * unit
-    if digit < 128 then
-      return value, last + 1
-    end
-    unit = unit * 128
-  end
-  error('a number without an end')
-end
-
--- Reads a varint of 8 * n + zeros, and returns n with so many decimal zeros, and the position after the varint.
-local function short(bytes, position)
-  local value, behind = varint(bytes, position)
-  return div(value, 8) * 10 ^ (value % 8), behind
-end
-
-local function to_varint(number)
-  if number < 128 then
-    return char(number)
-  end
-  return char(number % 128 + 128) .. to_varint(div(number, 128))
-end
-
--- Returns the length of a byte string, followed by the byte string.
-local function with_length(bytes)
-  return to_varint(#bytes) .. bytes
-end
 

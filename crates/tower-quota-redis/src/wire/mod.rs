@@ -73,6 +73,8 @@ shared_constants! {
         MOST_HELD = stored::MOST_HELD;
         LONGEST_TTL = stored::YEAR;
         TRUSTED_LEAD = stored::TRUSTED_LEAD;
+        // The factor of the window before in the count of a sliding window.
+        SLIDING_BEFORE = 1 << 28;
     }
     usize {
         // The marks of a bucket, the unchanged stamps of an abridged log, and the bytes of an entry in a reply.

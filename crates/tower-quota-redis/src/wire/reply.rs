@@ -2,11 +2,11 @@ use core::time::Duration;
 
 use smallvec::SmallVec;
 use tower_quota_core::stored::read_u56;
-use tower_quota_core::{Decision, Entry, Left, LimitStatus, Outcome, Timestamp};
+use tower_quota_core::{Algorithm, Decision, Entry, Left, LimitStatus, Outcome, Timestamp};
 
 use super::{
-    ADMIT, BALANCE_OFFSET, CONVERTED, DECIDED, NEVER, NOT_WRITTEN, REFUSE, REFUSED, TAKEN,
-    UNREADABLE,
+    ADMIT, BALANCE_OFFSET, CONVERTED, DECIDED, NEVER, NOT_WRITTEN, REFUSE, REFUSED, SLIDING_BEFORE,
+    TAKEN, UNREADABLE,
 };
 use crate::template::{ChargeTemplate, Template};
 
@@ -33,7 +33,7 @@ impl<'a> Reply<'a> {
         }
         let decision = match self.0.split_off_first() {
             Some(&outcome @ (TAKEN | REFUSED)) if template.is_plain => {
-                self.buckets(template, outcome == TAKEN).map(Ok)
+                self.counts(template, outcome == TAKEN).map(Ok)
             }
             Some(&DECIDED) => self.statuses(template),
             Some(&UNREADABLE) => Some(Err(Unreadable::State)),
@@ -60,28 +60,31 @@ impl<'a> Reply<'a> {
         Some(String::from_utf8_lossy(words).into_owned())
     }
 
-    /// Reads a plain decision. The used grains of a bucket determine its status.
-    fn buckets(&mut self, template: &Template, is_taken: bool) -> Option<Decision> {
-        let mut buckets: SmallVec<[(usize, &ChargeTemplate, u64); 4]> = SmallVec::new();
-        let decision = self.decision(template, |rest, position, part| {
-            let used = read_u56(rest)?;
-            buckets.push((position, part, used));
+    /// Reads a plain decision. The count of a limit determines its status.
+    fn counts(&mut self, template: &Template, is_taken: bool) -> Option<Decision> {
+        let mut counts: SmallVec<[(usize, &ChargeTemplate, u64); 4]> = SmallVec::new();
+        let decision = self.decision(template, |rest, at, position, part| {
+            let mut count = read_u56(rest)?;
+            if part.quota.algorithm() == Algorithm::SlidingWindow {
+                count = count / SLIDING_BEFORE << 32 | count % SLIDING_BEFORE;
+            }
+            counts.push((position, part, count));
             let asked = if is_taken { 0 } else { part.cost };
             Some(LimitStatus {
                 taken: part.cost - asked,
-                ..LimitStatus::of_bucket(part.name, &part.quota, used, asked)
+                ..LimitStatus::of_count(part.name, &part.quota, count, at, asked)
             })
         })?;
         if is_taken {
             return Some(decision);
         }
         let at = decision.at();
-        let clients = buckets.chunk_by(|one, next| one.1.client == next.1.client);
+        let clients = counts.chunk_by(|one, next| one.1.client == next.1.client);
         let entries = clients.map(|own| {
-            let used = own
+            let counted = own
                 .iter()
-                .map(|(_, part, used)| (part.name, &part.quota, *used));
-            (own[0].0, Entry::of_buckets(at, used))
+                .map(|(_, part, count)| (part.name, &part.quota, *count));
+            (own[0].0, Entry::of_counts(at, counted))
         });
         Some(decision.with_entries(entries))
     }
@@ -89,7 +92,7 @@ impl<'a> Reply<'a> {
     /// Reads a decision of the model to its end, even if a status makes no sense.
     fn statuses(&mut self, template: &Template) -> Option<Result<Decision, Unreadable>> {
         let mut unreadable = None;
-        let decision = self.decision(template, |rest, _, part| {
+        let decision = self.decision(template, |rest, _, _, part| {
             let balance = read_u56(rest)?.cast_signed() - BALANCE_OFFSET.cast_signed();
             let reset = Duration::from_micros(read_u56(rest)?);
             let (verdict, micros) = (*rest.split_off_first()?, read_u56(rest)?);
@@ -128,13 +131,13 @@ impl<'a> Reply<'a> {
     fn decision<'t>(
         &mut self,
         template: &'t Template,
-        mut read: impl FnMut(&mut &[u8], usize, &'t ChargeTemplate) -> Option<LimitStatus>,
+        mut read: impl FnMut(&mut &[u8], Timestamp, usize, &'t ChargeTemplate) -> Option<LimitStatus>,
     ) -> Option<Decision> {
         let at = Timestamp::from_micros(read_u56(&mut self.0)?);
         let mut statuses: SmallVec<[Option<LimitStatus>; 4]> =
             SmallVec::from_elem(None, template.charges.len());
         for (position, part) in template.by_client() {
-            statuses[position] = Some(read(&mut self.0, position, part)?);
+            statuses[position] = Some(read(&mut self.0, at, position, part)?);
         }
         let statuses = statuses.into_iter().flatten();
         Some(Decision::from_statuses(template.operation, at, statuses))
@@ -216,6 +219,25 @@ mod tests {
     }
 
     #[test]
+    fn impossible_counts_of_windows_are_refusals() {
+        let minute = Quota::per_minute(3);
+        for quota in [minute.fixed_window(), minute.sliding_window()] {
+            let key = Key::EVERYONE;
+            let charges = [Charge::new("one", &quota, &key)];
+            let template = Template::new(Operation::Check, &charges, |_| 0);
+            for (count, left) in [(2, 1), ((1 << 56) - 1, 0)] {
+                let mut bytes = vec![REFUSED];
+                [7, count]
+                    .into_iter()
+                    .for_each(|number| push_u56(&mut bytes, number));
+                let refused = Reply::new(&bytes).next(&template).unwrap();
+                assert_eq!(refused.statuses()[0].remaining(), left);
+                assert_eq!(refused.is_allowed(), left > 0);
+            }
+        }
+    }
+
+    #[test]
     fn conversions_precede_their_decision() {
         let bytes = [&[CONVERTED, 1, 0, 0, 0], &reply(2, ADMIT)[..]].concat();
         let decision = Reply::new(&bytes).next(&template()).unwrap();
@@ -268,7 +290,7 @@ mod tests {
         let (at, template) = (Timestamp::from_micros(7), template());
         let quota = &template.charges[0].quota;
         let used = 3 * quota.grain();
-        let entry = Entry::of_buckets(at, [(Name::new("one"), quota, used)]);
+        let entry = Entry::of_counts(at, [(Name::new("one"), quota, used)]);
         let mut plain = vec![REFUSED];
         push_u56(&mut plain, 7);
         push_u56(&mut plain, used);

@@ -110,14 +110,20 @@ impl<'a> Request<'a> {
             .by_client()
             .flat_map(|(_, part)| self.charges(part));
         let charges: Vec<_> = charges.collect();
+        let mut charge_bytes = Vec::new();
+        for charge in &charges {
+            charge.push(&mut charge_bytes);
+        }
+        let sets = template.charges.iter().filter(|part| part.is_hold());
+        let places = template.clients + sets.count();
         let bytes = &mut self.template_bytes;
         bytes.extend([u8::from(template.is_plain), operation]);
         push_u56(bytes, taken_at.min(MOST_EXACT));
         push_count(bytes, template.clients);
+        push_count(bytes, places);
         push_count(bytes, charges.len());
-        for charge in charges {
-            charge.push(bytes);
-        }
+        push_count(bytes, charge_bytes.len());
+        bytes.extend(charge_bytes);
         self.templates.push(template);
         self.templates.len()
     }
