@@ -13,9 +13,8 @@ use crate::stats::RedisStats;
 /// The maximum weight of a call. The server needs 2 to 5 microseconds for each unit of weight.
 pub(super) const MOST_WEIGHT: usize = 128;
 const MOST_WAITING: usize = 10_000;
-const SHORTEST_PACE: Duration = Duration::from_micros(250);
-/// The number of paced calls in the time of a call. More calls would carry fewer decisions each.
-const PACED_CALLS: u32 = 8;
+/// The time between two paced calls of a partition.
+const PACE: Duration = Duration::from_micros(250);
 
 pub(super) struct Queue {
     deadline: Duration,
@@ -24,11 +23,10 @@ pub(super) struct Queue {
     waiting_weight: usize,
     arrivals: u64,
     regular_senders: usize,
-    shortest_pace: Duration,
+    pace: Duration,
     senders: usize,
     is_pacing: bool,
     last_sent: Option<Instant>,
-    last_took: Duration,
     calls_under_way: usize,
     weight_under_way: usize,
     window: Window,
@@ -71,7 +69,7 @@ impl Queue {
     ) -> Self {
         let partitions = u32::try_from(partitions).unwrap_or(u32::MAX);
         Self {
-            shortest_pace: SHORTEST_PACE.saturating_mul(partitions),
+            pace: PACE.saturating_mul(partitions),
             deadline,
             waiting: VecDeque::new(),
             settlements: VecDeque::new(),
@@ -81,7 +79,6 @@ impl Queue {
             senders: 0,
             is_pacing: false,
             last_sent: None,
-            last_took: Duration::ZERO,
             calls_under_way: 0,
             weight_under_way: 0,
             window: Window::new(deadline),
@@ -158,12 +155,9 @@ impl Queue {
         if !is_regular && !self.window.is_calm(now) {
             return Step::End;
         }
-        // Bound the pace. If calls take nearly the deadline, a longer wait would make decisions
-        // late.
-        let longest_pace = self.deadline.saturating_sub(self.last_took) / 2;
-        let pace = (self.last_took / PACED_CALLS).min(longest_pace);
-        let pace = self.shortest_pace.max(pace);
-        let due = self.last_sent.map_or(now, |last_sent| last_sent + pace);
+        let due = self
+            .last_sent
+            .map_or(now, |last_sent| last_sent + self.pace);
         if is_regular || self.waiting_weight >= MOST_WEIGHT || due <= now {
             return Step::Send(self.take_batch(now));
         }
@@ -266,7 +260,6 @@ impl Queue {
         now: Instant,
     ) -> Vec<Pending> {
         let under_way = self.weight_under_way;
-        self.last_took = now.saturating_duration_since(call.began);
         self.weight_under_way -= call.weight;
         self.calls_under_way -= 1;
         match end {

@@ -165,11 +165,11 @@ fn far_server_has_more_calls_than_near() {
     }
     callers.extend(fill(&mut queue, 10, start));
     assert!(queue.begin_sender(start));
-    assert!(matches!(queue.next_step(start), Step::WaitUntil(due) if due == start + SHORTEST_PACE));
+    assert!(matches!(queue.next_step(start), Step::WaitUntil(due) if due == start + PACE));
     callers.extend(fill(&mut queue, 10, start));
     assert!(!queue.begin_sender(start), "one sender waits already");
     queue.has_paced();
-    let later = start + SHORTEST_PACE;
+    let later = start + PACE;
     assert!(matches!(queue.next_step(later), Step::Send(batch) if batch.weight == 20));
     // A full call does not wait.
     callers.extend(fill(&mut queue, MOST_WEIGHT, later));
