@@ -11,6 +11,7 @@
 
 mod call_span;
 mod caller;
+mod distance;
 mod late;
 mod pending;
 mod queue;

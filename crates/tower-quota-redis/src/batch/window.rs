@@ -7,6 +7,7 @@ use core::time::Duration;
 use std::time::Instant;
 
 use super::call_span::CallSpan;
+use super::distance::Distance;
 
 /// The highest limit, which is enough for a server that is 20 ms away.
 const MOST: usize = 4_096;
@@ -20,7 +21,7 @@ const GROWTH: usize = 8;
 pub(super) struct Window {
     limit: usize,
     deadline: Duration,
-    distance: Duration,
+    distance: Distance,
     shrunk_at: Option<Instant>,
 }
 
@@ -29,7 +30,7 @@ impl Window {
         Self {
             limit: START,
             deadline,
-            distance: deadline,
+            distance: Distance::new(deadline),
             shrunk_at: None,
         }
     }
@@ -42,7 +43,7 @@ impl Window {
     pub(super) fn is_calm(&self, now: Instant) -> bool {
         // Decisions that wait for one of two distant calls would be late, so let further senders
         // send.
-        self.distance * 3 / 2 > self.deadline
+        self.distance.get() * 3 / 2 > self.deadline
             || self
                 .shrunk_at
                 .is_none_or(|shrunk_at| now.saturating_duration_since(shrunk_at) > CALM)
@@ -54,9 +55,10 @@ impl Window {
 
     pub(super) fn note(&mut self, call: &CallSpan, ended: Instant, under_way: usize) {
         let took = ended.saturating_duration_since(call.began);
-        self.distance = self.distance.min(took);
+        self.distance.note(took, ended);
         // A slow call has waited at the server for half of the time after the distance.
-        let slow = self.distance + (self.deadline - self.distance) / 2;
+        let distance = self.distance.get();
+        let slow = distance + (self.deadline - distance) / 2;
         if took < slow {
             // Grow only under load. A small load does not show that the server can take more.
             if 2 * under_way >= self.limit {
@@ -66,6 +68,10 @@ impl Window {
             .shrunk_at
             .is_none_or(|shrunk_at| call.began >= shrunk_at)
         {
+            if self.limit == 1 {
+                // One decision makes no queue, so the server is this far away. A late answer took longer than the deadline.
+                self.distance = Distance::new(took.min(self.deadline));
+            }
             // Shrink once for calls that were sent together.
             self.limit = (self.limit / 2).max(1);
             self.shrunk_at = Some(ended);

@@ -11,7 +11,7 @@ use crate::breaker::DEFAULT_FAILURES;
 use crate::clock::now;
 use crate::error::RedisStoreError;
 use crate::keys::KeyNames;
-use crate::question::Question;
+use crate::store_request::StoreRequest;
 
 const DEADLINE: Duration = Duration::from_millis(60);
 
@@ -31,11 +31,11 @@ pub(super) fn pending(arrived: Instant) -> (Pending, Answered) {
 
 fn pending_of(operation: Operation, arrived: Instant) -> (Pending, Answered) {
     let (quota, key) = (Quota::per_hour(10), Key::owned(Name::new("user"), "ann"));
-    let question = Question::new(operation, &[Charge::new("hour", &quota, &key)], &KEYS);
+    let request = StoreRequest::new(operation, &[Charge::new("hour", &quota, &key)], &KEYS);
     let (answer, answered) = oneshot::channel();
     let pending = Pending {
         number: 0,
-        question,
+        request,
         answer,
         arrived,
     };
@@ -217,6 +217,22 @@ fn weight_in_flight_shrinks_for_slow_calls() {
         end(&mut queue, 128, CallEnd::Answered, now, now + DEADLINE / 2);
     }
     assert!(queue.window.limit() >= most);
+}
+
+#[test]
+fn calls_beyond_deadline_leave_smallest_window() {
+    let (now, mut queue) = (now(), queue());
+    for call in 1..20 {
+        let began = now + DEADLINE * 3 * call;
+        end(
+            &mut queue,
+            1,
+            CallEnd::Answered,
+            began,
+            began + DEADLINE * 2,
+        );
+    }
+    assert_eq!(queue.window.limit(), 1);
 }
 
 #[test]

@@ -19,11 +19,15 @@ struct SlowServer {
     lateness: Duration,
     /// The server stops for the first duration at the start of every second duration.
     stalls: Option<(Duration, Duration)>,
+    /// After the first duration, the distance is the second duration.
+    moves: Option<(Duration, Duration)>,
 }
 
 struct Simulation {
     server: SlowServer,
     start: Instant,
+    /// Earlier decisions do not count.
+    counted_from: Instant,
     stores: Vec<Queue>,
     free_at: Instant,
     events: Vec<(Instant, usize, Event)>,
@@ -45,6 +49,17 @@ enum Event {
 
 impl Simulation {
     fn run(server: SlowServer, stores: usize, offered: u64) -> Self {
+        Self::run_until(SPAN, Duration::ZERO, server, stores, offered)
+    }
+
+    /// Runs until an instant, and counts the decisions from another instant on.
+    fn run_until(
+        span: Duration,
+        counted_from: Duration,
+        server: SlowServer,
+        stores: usize,
+        offered: u64,
+    ) -> Self {
         let start = now();
         // The breaker stays closed, because its pauses are random.
         let queue = || {
@@ -58,6 +73,7 @@ impl Simulation {
         let mut simulation = Self {
             server,
             start,
+            counted_from: start + counted_from,
             stores: (0..stores).map(|_| queue()).collect(),
             free_at: start,
             events: Vec::new(),
@@ -67,7 +83,7 @@ impl Simulation {
             random: 1,
         };
         let mut arrival = start;
-        while arrival < start + SPAN {
+        while arrival < start + span {
             simulation.play_until(arrival);
             simulation.arrive(arrival);
             arrival += Duration::from_micros(simulation.random(2_000_000 / offered));
@@ -94,7 +110,10 @@ impl Simulation {
                 Event::CallEnds { end, began, batch } => {
                     if end == CallEnd::Answered {
                         let in_time = batch.decisions.iter();
-                        let in_time = in_time.filter(|pending| at <= pending.arrived + DEADLINE);
+                        let in_time = in_time.filter(|pending| {
+                            let arrived = pending.arrived;
+                            arrived >= self.counted_from && at <= arrived + DEADLINE
+                        });
                         self.answered += in_time.count() as u64;
                     }
                     let weight = batch.weight;
@@ -107,7 +126,7 @@ impl Simulation {
     }
 
     fn arrive(&mut self, at: Instant) {
-        self.asked += 1;
+        self.asked += u64::from(at >= self.counted_from);
         let store = usize::try_from(self.random(self.stores.len() as u64 - 1)).unwrap();
         let queue = &mut self.stores[store];
         if queue.admit(Operation::Check, at).is_err() {
@@ -146,6 +165,11 @@ impl Simulation {
             self.free_at += stall.saturating_sub(since_stall);
         }
         let mut answer_at = self.free_at + self.server.distance;
+        if let Some((after, distance)) = self.server.moves
+            && at >= self.start + after
+        {
+            answer_at = self.free_at + distance;
+        }
         if !self.server.lateness.is_zero() && self.random(99) == 0 {
             answer_at += self.server.lateness;
         }
@@ -187,6 +211,7 @@ fn goodput_lasts_under_overload() {
             distance: NEAR,
             lateness: Duration::ZERO,
             stalls: None,
+            moves: None,
         };
         for multiple in [2, 4, 8] {
             let answers = Simulation::answers(server, stores, multiple * rate);
@@ -207,6 +232,7 @@ fn stalls_below_half_deadline_fail_no_decision() {
             distance: NEAR,
             lateness: Duration::ZERO,
             stalls: Some((Duration::from_millis(stall), Duration::from_millis(110))),
+            moves: None,
         };
         let simulation = Simulation::run(server, 1, offered);
         assert_eq!(simulation.answered, simulation.asked, "{stall} ms");
@@ -234,6 +260,40 @@ fn late_answers_near_deadline_fail_few_decisions() {
     }
 }
 
+/// A failover to another zone costs the latency of the zone, once the store has seen only the new distance.
+#[test]
+fn farther_server_answers_every_decision() {
+    let seconds = Duration::from_secs;
+    for millis in [18, 22, 25, 30, 38, 45] {
+        for offered in [100, 1_000] {
+            let mut server = distant(0, 0);
+            server.moves = Some((seconds(1), Duration::from_millis(millis)));
+            let simulation = Simulation::run_until(seconds(8), seconds(5), server, 1, offered);
+            let (answered, asked) = (simulation.answered, simulation.asked);
+            assert_eq!(answered, asked, "{millis} ms, {offered} a second");
+        }
+    }
+}
+
+/// The queue of an overloaded server does not count as its distance.
+#[test]
+fn goodput_lasts_when_no_call_is_fast() {
+    let server = SlowServer {
+        per_call: Duration::from_micros(300),
+        per_decision: Duration::from_micros(150),
+        distance: NEAR,
+        lateness: Duration::ZERO,
+        stalls: None,
+        moves: None,
+    };
+    for (stores, rate) in [(8, 3_800), (32, 1_700)] {
+        let seconds = Duration::from_secs;
+        let simulation = Simulation::run_until(seconds(8), seconds(5), server, stores, 4 * rate);
+        let answers = simulation.answered / 3;
+        assert!(answers >= rate, "{stores} stores: {answers}");
+    }
+}
+
 fn distant(millis: u64, late_millis: u64) -> SlowServer {
     SlowServer {
         per_call: Duration::from_micros(100),
@@ -241,5 +301,6 @@ fn distant(millis: u64, late_millis: u64) -> SlowServer {
         distance: Duration::from_millis(millis),
         lateness: Duration::from_millis(late_millis),
         stalls: None,
+        moves: None,
     }
 }
