@@ -9,6 +9,7 @@
 //! 3. The queue drops decisions whose callers have left, but always sends refunds and settled charges.
 //! 4. The weight in flight shrinks while calls are slow, so that an overloaded server still answers in time.
 
+mod answer;
 mod call_span;
 mod caller;
 mod distance;
@@ -27,6 +28,7 @@ use redis::Value;
 use tokio::sync::{SemaphorePermit, oneshot};
 use tower_quota_core::Decision;
 
+use self::answer::Answer;
 use self::call_span::CallSpan;
 pub(crate) use self::caller::Caller;
 use self::caller::end_of;
@@ -74,7 +76,7 @@ impl Batcher {
     pub(crate) async fn decide(self: &Arc<Self>, question: Question) -> Outcome {
         let caller = &self.caller;
         let settles = Pending::settles(question.template.operation);
-        let (ticket, mut answered) = match self.ask(question, now()) {
+        let (ticket, mut answer) = match self.ask(question, now()) {
             Ok(asked) => asked,
             Err(reason) => {
                 if reason == NotSent::Overloaded {
@@ -85,15 +87,15 @@ impl Batcher {
                 return Err(caller.not_sent(reason));
             }
         };
-        if let Ok(answer) = tokio::time::timeout(caller.deadline, &mut answered).await {
+        if let Ok(answered) = tokio::time::timeout(caller.deadline, &mut answer).await {
             // The sender is lost if the runtime of the call has ended.
-            return answer.unwrap_or_else(|_| Err(caller.cut_short()));
+            return answered.unwrap_or_else(|_| Err(caller.cut_short()));
         }
         // Look once more, because timers fire before sockets are read after a pause of the process.
         tokio::task::yield_now().await;
         // Close the channel, so that a later answer finds no caller and is refunded.
-        answered.close();
-        match answered.try_recv() {
+        answer.answered.close();
+        match answer.answered.try_recv() {
             Ok(outcome) => outcome,
             Err(_) if !settles && self.lock().is_waiting(ticket) => {
                 Err(caller.not_sent(NotSent::Overloaded))
@@ -132,7 +134,7 @@ impl Batcher {
         self: &Arc<Self>,
         question: Question,
         now: Instant,
-    ) -> Result<(Ticket, oneshot::Receiver<Outcome>), NotSent> {
+    ) -> Result<(Ticket, Answer), NotSent> {
         let operation = question.template.operation;
         let (answer, answered) = oneshot::channel();
         let pending = Pending {
@@ -141,17 +143,23 @@ impl Batcher {
             answer,
             arrived: now,
         };
-        let (ticket, begins_sender) = {
+        let (ticket, begins_sender, is_alone) = {
             let mut queue = self.lock();
             queue.admit(operation, now)?;
-            (queue.push(pending), queue.begin_sender(now))
+            let is_alone = queue.is_lone();
+            (queue.push(pending), queue.begin_sender(now), is_alone)
         };
+        let mut sending = None;
         if begins_sender {
-            let sender = Sender::new(Arc::clone(self));
-            // Send from a task, because the caller may be dropped while its decision is in flight.
-            self.caller.settings.spawn(Self::send_waiting(sender));
+            let sender = Self::send_waiting(Sender::new(Arc::clone(self)));
+            if is_alone && self.caller.settings.runtime.is_none() {
+                sending = Some(Box::pin(sender) as _);
+            } else {
+                // Send from a task, because other callers must not depend on this one.
+                self.caller.settings.spawn(sender);
+            }
         }
-        Ok((ticket, answered))
+        Ok((ticket, Answer { answered, sending }))
     }
 
     async fn send_waiting(mut sender: Sender) {

@@ -13,6 +13,8 @@ use crate::stats::RedisStats;
 /// The maximum weight of a call. The server needs 2 to 5 microseconds for each unit of weight.
 pub(super) const MOST_WEIGHT: usize = 128;
 const MOST_WAITING: usize = 10_000;
+/// The calls with one decision that show a caller with one request in flight.
+const LONE_CALLS: usize = 16;
 /// The time between two paced calls of a partition.
 const PACE: Duration = Duration::from_micros(250);
 
@@ -27,6 +29,8 @@ pub(super) struct Queue {
     senders: usize,
     is_pacing: bool,
     last_sent: Option<Instant>,
+    /// The calls with one decision since the last call with several.
+    lone_calls: usize,
     calls_under_way: usize,
     weight_under_way: usize,
     window: Window,
@@ -79,6 +83,7 @@ impl Queue {
             senders: 0,
             is_pacing: false,
             last_sent: None,
+            lone_calls: 0,
             calls_under_way: 0,
             weight_under_way: 0,
             window: Window::new(deadline),
@@ -92,6 +97,12 @@ impl Queue {
 
     pub(super) fn is_idle(&self) -> bool {
         self.is_empty() && self.calls_under_way == 0
+    }
+
+    /// Returns whether the next decision may leave at once. A burst leaves in fewer calls if its first decision waits
+    /// for the others, so decisions must have come one by one for a while.
+    pub(super) fn is_lone(&self) -> bool {
+        self.is_idle() && self.lone_calls >= LONE_CALLS
     }
 
     pub(super) fn admit(&mut self, operation: Operation, now: Instant) -> Result<(), NotSent> {
@@ -194,6 +205,10 @@ impl Queue {
         self.weight_under_way += batch.weight;
         self.calls_under_way += 1;
         self.last_sent = Some(now);
+        self.lone_calls = match batch.decisions.len() {
+            1 => self.lone_calls.saturating_add(1),
+            _ => 0,
+        };
         self.decisions += batch.decisions.len() as u64;
         self.calls += 1;
         batch.number = self.calls;

@@ -4,11 +4,12 @@ use std::num::NonZeroU32;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tower_quota_core::{Charge, Clock, MonotonicClock, Operation, Quota, Store};
 use tower_quota_dev::RedisServer;
 use tower_quota_redis::{RedisStore, RedisStoreError};
 
-use crate::common::{Asked, HOUR, ask, calls, options, store_on, until_answered, user};
+use crate::common::{Asked, HOUR, ask, calls, check, options, store_on, until_answered, user};
 
 /// The time that a slow machine may take beyond a deadline.
 const MARGIN: Duration = Duration::from_secs(10);
@@ -290,6 +291,25 @@ fn store_survives_the_end_of_its_runtime() {
         until_answered(&store).await;
         assert!(left(ask(&store, "ann")).await >= 900);
     });
+}
+
+#[tokio::test]
+async fn lone_decision_needs_no_task() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    for used in 1..=16 {
+        assert_eq!(check(&store).await.unwrap(), 1_000 - used);
+    }
+    let tasks = || Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    let mut decision = Box::pin(check(&store));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(decision.as_mut().poll(&mut context).is_pending());
+    assert_eq!(tasks(), before);
+    // The decision is in flight, so a task takes over.
+    drop(decision);
+    assert_eq!(tasks(), before + 1);
+    assert_eq!(check(&store).await.unwrap(), 982);
 }
 
 #[tokio::test]
