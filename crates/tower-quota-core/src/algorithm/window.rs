@@ -191,7 +191,7 @@ impl Counting for Window {
 pub(super) fn sound(count: u64, quota: &Quota) -> u64 {
     let most = most_counted(quota);
     match is_sliding(quota) {
-        true => (count >> 32).min(most) << 32 | (count & 0xffff_ffff).min(most),
+        true => ((count >> 32).min(most) << 32) + (count & 0xffff_ffff).min(most),
         false => count.min(most),
     }
 }

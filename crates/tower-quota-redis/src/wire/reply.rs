@@ -66,7 +66,7 @@ impl<'a> Reply<'a> {
         let decision = self.decision(template, |rest, at, position, part| {
             let mut count = read_u56(rest)?;
             if part.quota.algorithm() == Algorithm::SlidingWindow {
-                count = count / SLIDING_BEFORE << 32 | count % SLIDING_BEFORE;
+                count = ((count / SLIDING_BEFORE) << 32) + count % SLIDING_BEFORE;
             }
             counts.push((position, part, count));
             let asked = if is_taken { 0 } else { part.cost };
