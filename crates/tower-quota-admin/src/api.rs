@@ -19,9 +19,9 @@ use crate::recent::Feed;
 use crate::streams::Streams;
 
 #[derive(Clone)]
-pub(crate) struct Api(pub(crate) Arc<Shared>);
+pub(crate) struct Api(pub(crate) Arc<ApiState>);
 
-pub(crate) struct Shared {
+pub(crate) struct ApiState {
     pub(crate) live: LiveRules,
     pub(crate) title: Option<String>,
     pub(crate) instance: String,
@@ -33,9 +33,9 @@ pub(crate) struct Shared {
 }
 
 impl Deref for Api {
-    type Target = Shared;
+    type Target = ApiState;
 
-    fn deref(&self) -> &Shared {
+    fn deref(&self) -> &ApiState {
         &self.0
     }
 }
@@ -54,7 +54,7 @@ pub(crate) struct ShowQuery {
 
 impl Api {
     pub(crate) fn new(live: LiveRules, options: &AdminOptions) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(ApiState {
             live,
             title: options.title.clone(),
             instance: options.instance.clone().unwrap_or_else(this_process),

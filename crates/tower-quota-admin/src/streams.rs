@@ -16,7 +16,7 @@ pub(crate) struct Streams {
 
 /// A place for a stream, which its drop frees.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct StreamPlace {
     streams: Arc<Streams>,
     author: String,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Pace {
 }
 
 impl Streams {
-    pub(crate) fn enter(self: &Arc<Self>, author: &str) -> Option<Place> {
+    pub(crate) fn enter(self: &Arc<Self>, author: &str) -> Option<StreamPlace> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let own = open.get(author).copied().unwrap_or_default();
         let is_full = open.values().sum::<usize>() >= AdminOptions::MOST_STREAMS;
@@ -36,14 +36,14 @@ impl Streams {
             return None;
         }
         open.insert(author.to_owned(), own + 1);
-        Some(Place {
+        Some(StreamPlace {
             streams: Arc::clone(self),
             author: author.to_owned(),
         })
     }
 }
 
-impl Place {
+impl StreamPlace {
     /// Sends snapshots until the stream ends, or its reader stops reading.
     ///
     /// Run the call in a task, since an unread body is never polled and could not free its place.
@@ -65,7 +65,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamPlace {
     fn drop(&mut self) {
         let open = &self.streams.open;
         let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn one_token_takes_not_all_places() {
         let streams = Arc::new(Streams::default());
-        let enter = |author: &str, most| -> Vec<Place> {
+        let enter = |author: &str, most| -> Vec<StreamPlace> {
             core::iter::from_fn(|| streams.enter(author))
                 .take(most)
                 .collect()

@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 /// The last instant for a decision, early enough that no state overflows.
 const LATEST: Timestamp = Timestamp::from_micros(1 << 60);
 
-struct Part<'a> {
+struct DecidedCharge<'a> {
     charge: Charge<'a>,
     entry: usize,
     units: u64,
@@ -63,9 +63,9 @@ pub fn decide(
     // Resolve calendar windows here, because every charge must use the store's instant.
     let windows: SmallVec<[Quota; 4]> =
         charges.iter().map(|charge| charge.quota().at(at)).collect();
-    let mut parts: SmallVec<[Part<'_>; 4]> = SmallVec::new();
+    let mut parts: SmallVec<[DecidedCharge<'_>; 4]> = SmallVec::new();
     for (position, (charge, window)) in charges.iter().zip(&windows).enumerate() {
-        parts.push(Part {
+        parts.push(DecidedCharge {
             charge: charge.with_quota(window),
             entry: entry_of(position),
             units: charge.units(),
@@ -77,7 +77,7 @@ pub fn decide(
     if operation.judges() {
         judge(operation, &mut parts, now, entries);
     }
-    let refuses = |part: &Part<'_>| part.outcome.is_refusal() && !part.charge.is_shadow();
+    let refuses = |part: &DecidedCharge<'_>| part.outcome.is_refusal() && !part.charge.is_shadow();
     let is_refused = operation == Operation::Refuse || parts.iter().any(refuses);
     if operation.takes() && !is_refused && parts.iter().any(|part| part.charge.is_hold()) {
         // Two holds of one instant could not be told apart, so a release could end the wrong one.
@@ -121,7 +121,7 @@ fn is_partial(charge: &Charge<'_>) -> bool {
     charge.is_at_most() && charge.units() > 0
 }
 
-fn judge(operation: Operation, parts: &mut [Part<'_>], now: u64, entries: &[&mut Entry]) {
+fn judge(operation: Operation, parts: &mut [DecidedCharge<'_>], now: u64, entries: &[&mut Entry]) {
     // All partial grants of a request get the same number of units. Shadows do not reduce the
     // number.
     let mut together = u64::MAX;
@@ -142,7 +142,7 @@ fn judge(operation: Operation, parts: &mut [Part<'_>], now: u64, entries: &[&mut
     }
 }
 
-impl Part<'_> {
+impl DecidedCharge<'_> {
     fn apply(&mut self, operation: Operation, now: u64, entry: &mut Entry) {
         let (charge, units) = (&self.charge, self.units);
         let (counter, quota) = (charge.counter(), charge.quota());

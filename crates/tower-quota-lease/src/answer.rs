@@ -3,7 +3,7 @@ use core::time::Duration;
 use tower_quota_core::{LimitStatus, Timestamp};
 
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Answer {
+pub(crate) struct LeaseAnswer {
     pub(crate) remaining: u64,
     reset_after: Duration,
     pub(crate) times: AnswerTimes,
@@ -17,7 +17,7 @@ pub(crate) struct AnswerTimes {
     pub(crate) at: Timestamp,
 }
 
-impl Answer {
+impl LeaseAnswer {
     pub(crate) fn new(status: &LimitStatus, times: AnswerTimes) -> Self {
         Self {
             remaining: status.remaining(),

@@ -8,7 +8,7 @@ use tower_quota_core::{Charge, Decision, Key, Operation, Store};
 use crate::answer::AnswerTimes;
 use crate::grants::Grant;
 use crate::pool::{CALL_DEADLINE, Want};
-use crate::shared::Shared;
+use crate::shared::LeaseState;
 
 const REFUND_DEADLINE: Duration = Duration::from_secs(1);
 
@@ -33,7 +33,7 @@ impl DueLeases {
 }
 
 pub(crate) struct LeaseCall<S: Store> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<LeaseState<S>>,
     due: DueLeases,
     /// Whether the store may have charged the leases.
     was_sent: bool,
@@ -49,7 +49,7 @@ struct Lease {
 }
 
 impl<S: Store> LeaseCall<S> {
-    pub(crate) fn spawn(shared: &Arc<Shared<S>>, due: DueLeases) {
+    pub(crate) fn spawn(shared: &Arc<LeaseState<S>>, due: DueLeases) {
         let (answered, end) = watch::channel(());
         let call = Self {
             shared: Arc::clone(shared),
@@ -169,7 +169,7 @@ impl<S: Store> Drop for LeaseCall<S> {
 }
 
 impl Lease {
-    async fn refund<S: Store>(&mut self, shared: &Shared<S>, due: &DueLeases) {
+    async fn refund<S: Store>(&mut self, shared: &LeaseState<S>, due: &DueLeases) {
         let pools = &shared.pools;
         if let Some(pool) = pools
             .shard(due.digest)

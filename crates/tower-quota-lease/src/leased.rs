@@ -10,8 +10,8 @@ use tower_quota_core::{
 
 use crate::lease_call::LeaseCall;
 use crate::options::LeaseOptions;
-use crate::request::Request;
-use crate::shared::Shared;
+use crate::request::LeasedRequest;
+use crate::shared::LeaseState;
 use crate::stats::LeaseStats;
 
 /// Wraps a shared store, and decides hot clients from leases. Clones share the leases.
@@ -35,7 +35,7 @@ use crate::stats::LeaseStats;
 ///
 /// See [the crate docs](crate) for the guarantee and the caveats.
 pub struct Leased<S> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<LeaseState<S>>,
 }
 
 impl<S: Store> Leased<S> {
@@ -57,7 +57,7 @@ impl<S: Store> Leased<S> {
     #[must_use]
     pub fn with_clock(store: S, options: LeaseOptions, clock: impl Clock + Clone) -> Self {
         Self {
-            shared: Arc::new(Shared::new(store, options, clock)),
+            shared: Arc::new(LeaseState::new(store, options, clock)),
         }
     }
 
@@ -73,14 +73,14 @@ impl<S: Store> Leased<S> {
         self.shared.store.store()
     }
 
-    fn fetch_leases(&self, request: &mut Request) {
+    fn fetch_leases(&self, request: &mut LeasedRequest) {
         for due in request.due.drain(..) {
             LeaseCall::spawn(&self.shared, due);
         }
     }
 
-    fn take(&self, charges: &[Charge<'_>]) -> Request {
-        let mut request = Request::take(&self.shared.pools, charges);
+    fn take(&self, charges: &[Charge<'_>]) -> LeasedRequest {
+        let mut request = LeasedRequest::take(&self.shared.pools, charges);
         self.fetch_leases(&mut request);
         request
     }
@@ -125,7 +125,7 @@ impl<S: Store> Leased<S> {
         })
     }
 
-    fn ask(&self, mut request: Request, charges: &[Charge<'_>]) -> RefusalFuture<S> {
+    fn ask(&self, mut request: LeasedRequest, charges: &[Charge<'_>]) -> RefusalFuture<S> {
         request.count(|stats| stats.by_store += 1);
         let (answer, known_refusal) = self.shared.store.send(&request.asked(charges));
         Box::pin(async move {
@@ -166,7 +166,7 @@ impl<S: Store> Store for Leased<S> {
 
     /// Ends all leases, refunds the unspent units, and closes the wrapped store.
     async fn close(&self, deadline: Duration) -> bool {
-        let Shared {
+        let LeaseState {
             store,
             pools,
             closing,

@@ -2,25 +2,25 @@ use core::future::ready;
 
 use tower_quota_core::{Charge, Decision, LimitStatus, Operation, Outcome, RefusalFuture, Store};
 
-use crate::plan::Plan;
-use crate::shared::Shared;
+use crate::plan::LeasePlan;
+use crate::shared::LeaseState;
 
 struct Known {
-    plan: Option<Plan>,
+    plan: Option<LeasePlan>,
     units: u64,
     held: u64,
     /// The status after a refund into a lease, which needs no call of the store.
     refunded: Option<LimitStatus>,
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> LeaseState<S> {
     pub(crate) fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> RefusalFuture<S> {
         let known = charges.iter().map(|charge| self.known(operation, charge));
         let known: Vec<Known> = known.collect();
         let mut rest = Vec::new();
         for (charge, known) in charges.iter().zip(&known) {
             if known.refunded.is_none() {
-                rest.push(Plan::stored(known.plan.as_ref(), charge));
+                rest.push(LeasePlan::stored(known.plan.as_ref(), charge));
             }
         }
         if let Operation::Refund { taken_at } = operation
@@ -57,7 +57,7 @@ impl<S: Store> Shared<S> {
         }
         let pool = shard.pool(digest, limit, charge.quota());
         Known {
-            plan: Plan::of(charge, self.pools.longest),
+            plan: LeasePlan::of(charge, self.pools.longest),
             units,
             held: pool.map_or(0, |pool| pool.grants.units(now)),
             refunded,

@@ -17,7 +17,7 @@ const WINDOW_SHARE: u64 = 10;
 const RATE_SHARE: u64 = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct LeasePlan {
     pub(crate) asked: Quota,
     pub(crate) counted: Quota,
     pub(crate) term: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Plan {
     pub(crate) refilled: u64,
 }
 
-impl Plan {
+impl LeasePlan {
     /// Returns the plan of a limit with leases, the same for all requests, so that the store never
     /// converts the counter.
     pub(crate) fn of(charge: &Charge<'_>, longest: u64) -> Option<Self> {
@@ -117,8 +117,8 @@ mod tests {
 
     const LONGEST: u64 = 100_000;
 
-    fn plan_of(quota: &Quota, longest: u64) -> Option<Plan> {
-        Plan::of(&Charge::new("limit", quota, &Key::EVERYONE), longest)
+    fn plan_of(quota: &Quota, longest: u64) -> Option<LeasePlan> {
+        LeasePlan::of(&Charge::new("limit", quota, &Key::EVERYONE), longest)
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
     fn plan_belongs_to_limit_not_request() {
         let (quota, key, penalty) = (Quota::per_minute(1_000), Key::EVERYONE, Penalty::after(3));
         let charge = Charge::new("minute", &quota, &key);
-        let plan = Plan::of(&charge, LONGEST);
+        let plan = LeasePlan::of(&charge, LONGEST);
         assert!(plan.is_some() && is_leasable(&charge));
         for limit in [
             charge.exact(),
@@ -192,7 +192,7 @@ mod tests {
             charge.count_refusals(),
             charge.penalty(&penalty),
         ] {
-            assert_eq!(Plan::of(&limit, LONGEST), None, "{limit:?}");
+            assert_eq!(LeasePlan::of(&limit, LONGEST), None, "{limit:?}");
         }
         for request in [
             charge.refundable(),
@@ -200,7 +200,7 @@ mod tests {
             charge.at_most(),
             charge.cost(0),
         ] {
-            assert_eq!(Plan::of(&request, LONGEST), plan, "{request:?}");
+            assert_eq!(LeasePlan::of(&request, LONGEST), plan, "{request:?}");
         }
         assert!(!is_leasable(&charge.at_most()) && !is_leasable(&charge.cost(0)));
     }

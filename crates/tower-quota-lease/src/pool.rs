@@ -9,10 +9,10 @@ use tokio::runtime::{self, Handle};
 use tokio::sync::watch;
 use tower_quota_core::{Algorithm, Charge, Key, Left, LimitStatus, Name, Outcome, Timestamp};
 
-use crate::answer::{Answer, AnswerTimes, micros};
+use crate::answer::{AnswerTimes, LeaseAnswer, micros};
 use crate::demand::Demand;
 use crate::grants::{Grant, Grants};
-use crate::plan::Plan;
+use crate::plan::LeasePlan;
 
 /// The smallest lease. An exact round trip is as good as a lease of one unit.
 pub(crate) const SMALLEST: u64 = 2;
@@ -23,12 +23,12 @@ pub(crate) const CALL_DEADLINE: u64 = 1_000_000;
 
 pub(crate) struct Pool {
     pub(crate) limit: Name,
-    pub(crate) plan: Plan,
+    pub(crate) plan: LeasePlan,
     /// A number that differs from the number of an earlier pool of the limit, which was reset.
     pub(crate) serial: u64,
     pub(crate) grants: Grants,
     pub(crate) demand: Demand,
-    answer: Answer,
+    answer: LeaseAnswer,
     pause_until: u64,
     /// The instant of the next call for a lease, or the timeout of the call in flight.
     next_lease_at: u64,
@@ -48,7 +48,7 @@ pub(crate) type CallEnd = watch::Receiver<()>;
 #[derive(Clone, Copy)]
 pub(crate) struct Want {
     pub(crate) limit: Name,
-    pub(crate) plan: Plan,
+    pub(crate) plan: LeasePlan,
     pub(crate) serial: u64,
     pub(crate) units: u64,
     pub(crate) is_short: bool,
@@ -64,14 +64,14 @@ impl Want {
 }
 
 impl Pool {
-    pub(crate) fn new(limit: Name, plan: Plan, serial: u64) -> Self {
+    pub(crate) fn new(limit: Name, plan: LeasePlan, serial: u64) -> Self {
         Self {
             limit,
             plan,
             serial,
             grants: Grants::default(),
             demand: Demand::new(plan.term),
-            answer: Answer::default(),
+            answer: LeaseAnswer::default(),
             pause_until: 0,
             next_lease_at: 0,
             call: None,
@@ -99,7 +99,7 @@ impl Pool {
 
     /// Returns the units that the store had at the last answer, or has in a new window.
     fn remaining(&self, now: u64) -> u64 {
-        let Answer {
+        let LeaseAnswer {
             remaining, times, ..
         } = self.answer;
         // Count a new window as full. Otherwise all requests would call the store until the first
@@ -128,7 +128,7 @@ impl Pool {
         if now >= self.pause_until || !self.is_short(now, cost) {
             return None;
         }
-        let Answer {
+        let LeaseAnswer {
             remaining, times, ..
         } = self.answer;
         let missing = self.plan.refill_time(cost.saturating_sub(remaining));
@@ -228,13 +228,13 @@ impl Pool {
 
     pub(crate) fn observe(&mut self, status: &LimitStatus, times: AnswerTimes) {
         if self.answer.times.sent <= times.sent {
-            self.answer = Answer::new(status, times);
+            self.answer = LeaseAnswer::new(status, times);
         }
     }
 
     /// Forgets the answer after a failed call, so that the next requests ask the store.
     pub(crate) fn forget_answer(&mut self) {
-        self.answer = Answer::default();
+        self.answer = LeaseAnswer::default();
     }
 
     pub(crate) fn grant(&mut self, units: u64, status: &LimitStatus, times: AnswerTimes) -> Grant {
@@ -301,7 +301,7 @@ mod tests {
 
     fn pool() -> Pool {
         let quota = Quota::per_second(1_000);
-        let plan = Plan::of(&Charge::new(NAME, &quota, &Key::EVERYONE), 50_000).unwrap();
+        let plan = LeasePlan::of(&Charge::new(NAME, &quota, &Key::EVERYONE), 50_000).unwrap();
         Pool::new(NAME, plan, 1)
     }
 

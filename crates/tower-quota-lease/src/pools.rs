@@ -5,7 +5,7 @@ use tower_quota_core::{Clock, KeyHasher, Name, Quota, Timestamp};
 
 use crate::answer::micros;
 use crate::options::LeaseOptions;
-use crate::plan::Plan;
+use crate::plan::LeasePlan;
 use crate::pool::Pool;
 use crate::stats::LeaseStats;
 
@@ -49,7 +49,7 @@ impl Pools {
         locked(&self.shards[digest as usize % SHARDS])
     }
 
-    pub(crate) fn open(&self, digest: u128, limit: Name, plan: &Plan, now: u64) {
+    pub(crate) fn open(&self, digest: u128, limit: Name, plan: &LeasePlan, now: u64) {
         let shard = &mut *self.shard(digest);
         if shard.pool(digest, limit, &plan.asked).is_some() {
             return;

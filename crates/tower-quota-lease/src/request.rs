@@ -7,7 +7,7 @@ use tower_quota_core::{
 
 use crate::answer::AnswerTimes;
 use crate::lease_call::DueLeases;
-use crate::plan::{Plan, is_leasable};
+use crate::plan::{LeasePlan, is_leasable};
 use crate::pool::{CallEnd, Pool, SMALLEST};
 use crate::pools::Pools;
 use crate::stats::LeaseStats;
@@ -16,9 +16,9 @@ const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
 
 /// A request with its leased units, which return to the leases if the request is dropped before
 /// admission.
-pub(crate) struct Request {
+pub(crate) struct LeasedRequest {
     pools: Arc<Pools>,
-    parts: SmallVec<[Part; 1]>,
+    parts: SmallVec<[LeasedCharge; 1]>,
     /// The instant on the clock of this instance.
     now: u64,
     is_leasable: bool,
@@ -26,13 +26,13 @@ pub(crate) struct Request {
     pub(crate) due: Vec<DueLeases>,
 }
 
-struct Part {
+struct LeasedCharge {
     by: By,
     digest: u128,
     status: LimitStatus,
     /// The instant on the store's clock.
     at: Timestamp,
-    plan: Option<Plan>,
+    plan: Option<LeasePlan>,
     is_leasable: bool,
 }
 
@@ -43,7 +43,7 @@ enum By {
     Store,
 }
 
-impl Request {
+impl LeasedRequest {
     pub(crate) fn take(pools: &Arc<Pools>, charges: &[Charge<'_>]) -> Self {
         // A refund has one instant, but leased units were charged earlier. Forced charges have to
         // reach the store even if a pool would refuse.
@@ -64,10 +64,10 @@ impl Request {
         request
     }
 
-    fn part(&mut self, charge: &Charge<'_>) -> Part {
+    fn part(&mut self, charge: &Charge<'_>) -> LeasedCharge {
         let (now, units) = (self.now, charge.units());
         let digest = self.pools.hasher.digest(charge.key());
-        let mut part = Part {
+        let mut part = LeasedCharge {
             by: By::Store,
             digest,
             // Report 0 units, because none are certain without an answer of the store.
@@ -103,7 +103,7 @@ impl Request {
                 return part;
             }
         }
-        part.plan = Plan::of(charge, self.pools.longest);
+        part.plan = LeasePlan::of(charge, self.pools.longest);
         part
     }
 
@@ -132,7 +132,7 @@ impl Request {
         let mut asked = Vec::new();
         for (part, charge) in self.parts.iter().zip(charges) {
             if part.by == By::Store {
-                asked.push(Plan::stored(part.plan.as_ref(), charge));
+                asked.push(LeasePlan::stored(part.plan.as_ref(), charge));
             }
         }
         asked
@@ -226,8 +226,8 @@ impl Request {
 
     fn change<R>(
         &self,
-        part: &Part,
-        plan: &Plan,
+        part: &LeasedCharge,
+        plan: &LeasePlan,
         change: impl FnOnce(&mut Pool) -> R,
     ) -> Option<R> {
         let shard = &mut *self.pools.shard(part.digest);
@@ -243,7 +243,7 @@ impl Request {
     }
 }
 
-impl Drop for Request {
+impl Drop for LeasedRequest {
     fn drop(&mut self) {
         if self.is_admitted {
             return;
@@ -263,7 +263,7 @@ impl Drop for Request {
     }
 }
 
-impl Part {
+impl LeasedCharge {
     fn status(&self, is_admitted: bool) -> LimitStatus {
         LimitStatus {
             taken: if is_admitted { self.status.taken } else { 0 },

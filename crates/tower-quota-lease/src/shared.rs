@@ -6,13 +6,13 @@ use tower_quota_core::{Clock, RefusalCache, Store};
 use crate::options::LeaseOptions;
 use crate::pools::Pools;
 
-pub(crate) struct Shared<S> {
+pub(crate) struct LeaseState<S> {
     pub(crate) store: RefusalCache<S>,
     pub(crate) pools: Arc<Pools>,
     pub(crate) closing: watch::Sender<bool>,
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> LeaseState<S> {
     pub(crate) fn new(store: S, options: LeaseOptions, clock: impl Clock + Clone) -> Self {
         Self {
             store: RefusalCache::with_clock(store, clock.clone()),

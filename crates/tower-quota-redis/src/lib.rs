@@ -140,12 +140,12 @@ mod locator;
 mod lock;
 mod options;
 mod pause;
-mod question;
 mod script;
 mod slots;
 mod spread;
 mod stats;
 mod store;
+mod store_request;
 mod template;
 mod wire;
 

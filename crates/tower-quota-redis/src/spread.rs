@@ -21,22 +21,22 @@ use tower_quota_core::{Charge, Decision, Key, LimitStatus, Name, Operation, Time
 use crate::batch::Batcher;
 use crate::error::RedisStoreError;
 use crate::keys::KeyNames;
-use crate::question::Question;
+use crate::store_request::StoreRequest;
 use crate::template::ChargeTemplate;
 
 pub(crate) struct Spread {
     operation: Operation,
-    parts: Vec<Part>,
+    parts: Vec<PartitionRequest>,
 }
 
-struct Part {
+struct PartitionRequest {
     partition: usize,
     has_global_limit: bool,
-    question: Question,
+    request: StoreRequest,
     positions: SmallVec<[usize; 4]>,
 }
 
-type Answer = Result<Decision, RedisStoreError>;
+type PartitionAnswer = Result<Decision, RedisStoreError>;
 
 impl Spread {
     /// Divides charges by partition. Returns `None` if one partition has all keys.
@@ -70,14 +70,14 @@ impl Spread {
                     .iter()
                     .map(|&position| charges[position])
                     .collect();
-                Part {
+                PartitionRequest {
                     partition,
                     has_global_limit,
-                    question: Question::new(operation, &charges, keys),
+                    request: StoreRequest::new(operation, &charges, keys),
                     positions,
                 }
             });
-        let mut parts: Vec<Part> = parts.collect();
+        let mut parts: Vec<PartitionRequest> = parts.collect();
         // Decide holds first, because the decision has their instant. Dry runs follow enforced
         // holds.
         parts.sort_by_key(|part| {
@@ -85,7 +85,7 @@ impl Spread {
             (hold.is_none(), hold, part.has_global_limit)
         });
         for part in parts.iter_mut().skip(1) {
-            for charge in &mut part.question.template.charges {
+            for charge in &mut part.request.template.charges {
                 // Let a dry run only report, because it must not fail the request.
                 if charge.is_hold() && charge.is_shadow {
                     charge.cost = 0;
@@ -96,7 +96,11 @@ impl Spread {
     }
 
     pub(crate) fn second_hold(&self) -> Option<Name> {
-        let hold = self.parts.iter().filter_map(Part::hold).nth(1)?;
+        let hold = self
+            .parts
+            .iter()
+            .filter_map(PartitionRequest::hold)
+            .nth(1)?;
         Some(hold.name)
     }
 
@@ -122,7 +126,7 @@ impl Spread {
     pub(crate) async fn decide(
         self,
         batchers: Arc<[Arc<Batcher>]>,
-        answer: oneshot::Sender<Answer>,
+        answer: oneshot::Sender<PartitionAnswer>,
     ) {
         let mut answers = Vec::with_capacity(self.parts.len());
         let outcome = self.ask(&batchers, &mut answers).await;
@@ -137,17 +141,17 @@ impl Spread {
         }
     }
 
-    async fn ask(&self, batchers: &[Arc<Batcher>], answers: &mut Vec<Decision>) -> Answer {
+    async fn ask(&self, batchers: &[Arc<Batcher>], answers: &mut Vec<Decision>) -> PartitionAnswer {
         let (mut is_refused, mut first_error) = (false, None);
         for part in &self.parts {
             // After a refusal, the remaining parts only count the refusal. A capped part takes no
             // more units than the earlier parts.
-            let question = match (is_refused, self.common_units(answers)) {
-                (true, _) => part.question.to_refuse(core::iter::empty()),
-                (false, Some(most)) => part.question.capped(most),
-                (false, None) => part.question.clone(),
+            let request = match (is_refused, self.common_units(answers)) {
+                (true, _) => part.request.to_refuse(core::iter::empty()),
+                (false, Some(most)) => part.request.capped(most),
+                (false, None) => part.request.clone(),
             };
-            match batchers[part.partition].decide(question).await {
+            match batchers[part.partition].decide(request).await {
                 Ok(decision) => {
                     if self.operation == Operation::Check && !is_refused {
                         is_refused = !decision.is_allowed();
@@ -255,9 +259,9 @@ impl Spread {
     }
 }
 
-impl Part {
+impl PartitionRequest {
     fn hold(&self) -> Option<&ChargeTemplate> {
-        let charges = self.question.template.charges.iter();
+        let charges = self.request.template.charges.iter();
         let holds = charges.filter(|charge| charge.is_hold() && charge.cost > 0);
         holds.min_by_key(|hold| hold.is_shadow)
     }
@@ -266,7 +270,7 @@ impl Part {
         &'a self,
         answer: &'a Decision,
     ) -> impl Iterator<Item = (&'a ChargeTemplate, &'a LimitStatus)> {
-        self.question.template.charges.iter().zip(answer.statuses())
+        self.request.template.charges.iter().zip(answer.statuses())
     }
 
     /// Refunds units of this part. Returns `None` if the server does not answer.
@@ -280,7 +284,7 @@ impl Part {
             .charges(answer)
             .map(|(charge, status)| units(charge, status));
         batchers[self.partition]
-            .decide(self.question.to_refund(answer, units))
+            .decide(self.request.to_refund(answer, units))
             .await
             .ok()
     }
@@ -293,7 +297,7 @@ impl Part {
         let mut after = self
             .refund(batchers, answer, |_, status| status.taken)
             .await?;
-        let counts = self.question.counts_refusals();
+        let counts = self.request.counts_refusals();
         if counts {
             // A shadow that refused has counted already.
             let counted = answer
@@ -301,7 +305,7 @@ impl Part {
                 .iter()
                 .map(|status| status.outcome.is_refusal());
             after = batchers[self.partition]
-                .decide(self.question.to_refuse(counted))
+                .decide(self.request.to_refuse(counted))
                 .await
                 .ok()?;
         }

@@ -19,9 +19,9 @@ use crate::link::Servers;
 use crate::location::Location;
 use crate::locator::RedisLocator;
 use crate::lock::locked;
-use crate::question::Question;
 use crate::spread::Spread;
 use crate::stats::RedisStats;
+use crate::store_request::StoreRequest;
 
 const CLOSE_POLL: Duration = Duration::from_millis(1);
 
@@ -50,10 +50,10 @@ const CLOSE_POLL: Duration = Duration::from_millis(1);
 /// ```
 #[derive(Clone)]
 pub struct RedisStore {
-    inner: Arc<Inner>,
+    inner: Arc<RedisInner>,
 }
 
-struct Inner {
+struct RedisInner {
     batchers: Arc<[Arc<Batcher>]>,
     keys: KeyNames,
     deadline: Duration,
@@ -85,7 +85,7 @@ impl RedisStore {
         location: Location,
         settings: LinkSettings,
     ) -> Self {
-        let inner = Inner {
+        let inner = RedisInner {
             batchers,
             keys,
             deadline,
@@ -198,16 +198,16 @@ impl Store for RedisStore {
                 inner.count_error(outcome)
             });
         }
-        let question = Question::new(operation, charges, &inner.keys);
+        let request = StoreRequest::new(operation, charges, &inner.keys);
         Box::pin(async move {
-            let outcome = inner.batchers[question.partition].decide(question).await;
+            let outcome = inner.batchers[request.partition].decide(request).await;
             drop(unsettled);
             inner.count_error(outcome)
         })
     }
 }
 
-impl Inner {
+impl RedisInner {
     /// Decides in a task, which refunds the parts if the caller leaves.
     async fn decide_in_parts(&self, mut spread: Spread) -> Result<Decision, RedisStoreError> {
         spread.ask_breakers(&self.batchers)?;

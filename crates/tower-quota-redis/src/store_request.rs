@@ -6,8 +6,8 @@ use crate::keys::{EntryKey, KeyNames};
 use crate::template::{ChargeTemplate, Template};
 
 #[derive(Clone)]
-pub(crate) struct Question {
-    /// The common part, boxed because a question is moved several times.
+pub(crate) struct StoreRequest {
+    /// The common part, boxed because a request is moved several times.
     pub(crate) template: Box<Template>,
     pub(crate) clients: SmallVec<[EntryKey; 2]>,
     /// The sets of the charges with holds, client after client.
@@ -15,7 +15,7 @@ pub(crate) struct Question {
     pub(crate) partition: usize,
 }
 
-impl Question {
+impl StoreRequest {
     pub(crate) fn new(operation: Operation, charges: &[Charge<'_>], keys: &KeyNames) -> Self {
         let mut distinct: SmallVec<[&Key<'_>; 2]> = SmallVec::new();
         let client_of: SmallVec<[usize; 4]> = charges
@@ -84,7 +84,7 @@ impl Question {
         capped
     }
 
-    /// Turns the question into a refusal. Charges that have `counted` the refusal do not count again.
+    /// Turns the request into a refusal. Charges that have `counted` the refusal do not count again.
     pub(crate) fn to_refuse(&self, counted: impl Iterator<Item = bool>) -> Self {
         let mut refusal = self.clone();
         refusal.template.operation = Operation::Refuse;
@@ -145,7 +145,7 @@ mod tests {
         let weight = |quota: &Quota| {
             let key = Key::EVERYONE;
             let charge = Charge::new("limit", quota, &key);
-            Question::new(Operation::Check, &[charge], &keys).weight()
+            StoreRequest::new(Operation::Check, &[charge], &keys).weight()
         };
         let window = Quota::per_hour(10_000).fixed_window();
         assert_eq!(weight(&window), weight(&Quota::per_hour(10_000)));

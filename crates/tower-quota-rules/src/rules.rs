@@ -21,10 +21,10 @@ use crate::{check, compile, read};
 /// ```
 #[derive(Clone)]
 pub struct Rules {
-    inner: Arc<Inner>,
+    inner: Arc<RulesInner>,
 }
 
-struct Inner {
+struct RulesInner {
     document: Document,
     compiled: compile::Compiled,
     warnings: Problems,
@@ -117,7 +117,7 @@ impl Rules {
         warnings.sort();
         match compiled {
             Ok(compiled) => Ok(Self {
-                inner: Arc::new(Inner {
+                inner: Arc::new(RulesInner {
                     document,
                     compiled,
                     warnings,

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::health::Health;
 use super::totals::{self, Latency, LimitTotals};
-use crate::api::{Api, Shared};
+use crate::api::{Api, ApiState};
 use crate::problem::{Problem, ProblemKind, Result};
 use crate::recent::{Second, now, unix_ms};
 use crate::streams::Pace;
@@ -98,7 +98,7 @@ pub(crate) fn start(api: &Api) {
 }
 
 fn observe(api: &Api) {
-    let Shared { live, feed, .. } = &**api;
+    let ApiState { live, feed, .. } = &**api;
     {
         let mut recent = feed.recent();
         recent.add(now(), unix_ms(), &live.handle().decision_totals());

@@ -17,7 +17,7 @@ pub(crate) struct Api {
 
 pub(super) type SendRequest = dyn Fn(Request<String>) -> Result<Response<String>, Failure>;
 
-pub(crate) struct Answer {
+pub(crate) struct ApiAnswer {
     pub(super) tag: String,
     format: Format,
     pub(super) text: String,
@@ -34,13 +34,13 @@ impl Api {
     }
 
     /// Sends a request. Returns an error of the API as a failure.
-    pub(super) fn send(&self, request: Builder, body: &str) -> Result<Answer, Failure> {
+    pub(super) fn send(&self, request: Builder, body: &str) -> Result<ApiAnswer, Failure> {
         let request = request.body(body.to_owned());
         let request = request.map_err(Failure::usage)?;
         let response = (self.send)(request)?;
         let status = response.status();
         if status.is_success() {
-            return Ok(Answer::of(response));
+            return Ok(ApiAnswer::of(response));
         }
         let problem: Value = serde_json::from_str(response.body()).unwrap_or_default();
         let mut text = match problem["detail"].as_str() {
@@ -62,13 +62,13 @@ impl Api {
     }
 
     /// Returns the text of a version, or of the version in force.
-    pub(crate) fn version(&self, number: Option<u64>) -> Result<Answer, Failure> {
+    pub(crate) fn version(&self, number: Option<u64>) -> Result<ApiAnswer, Failure> {
         let path = number.map_or("/v1/rules".into(), |number| format!("/v1/rules/{number}"));
         self.send(Request::get(path), "")
     }
 
     /// Returns the answer to a path, unless the service refuses the request.
-    pub(super) fn get_if_any(&self, path: &str) -> Result<Option<Answer>, Failure> {
+    pub(super) fn get_if_any(&self, path: &str) -> Result<Option<ApiAnswer>, Failure> {
         match self.send(Request::get(path), "") {
             Ok(answer) => Ok(Some(answer)),
             // Go on after a refusal, which will refuse the change too.
@@ -78,7 +78,7 @@ impl Api {
     }
 }
 
-impl Answer {
+impl ApiAnswer {
     fn of(response: Response<String>) -> Self {
         let header = |name: HeaderName| {
             let value = response.headers().get(name);

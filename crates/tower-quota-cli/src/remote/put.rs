@@ -9,7 +9,7 @@ use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
 use http::request::Builder;
 use tower_quota_rules::Rules;
 
-use super::api::{Answer, problems};
+use super::api::{ApiAnswer, problems};
 use super::record::Record;
 use super::{Api, ChangeArguments};
 use crate::failure::Failure;
@@ -74,7 +74,7 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
 pub(super) fn expecting(
     request: Builder,
     expect: Option<&str>,
-    shadow: Option<Answer>,
+    shadow: Option<ApiAnswer>,
     rules: &RulesText,
     api: &Api,
 ) -> Result<Builder, Failure> {

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 use tower_quota_rules::Rules;
 
-use super::read::{Source, read};
+use super::read::{LogSource, read};
 use super::replay::Replay;
 use super::report::{html, report};
 use super::share::Share;
@@ -81,7 +81,7 @@ fn replay(
     arguments: &SimulateArguments,
     documents: &[Rules],
 ) -> Result<(Value, Vec<Tally>), Failure> {
-    let source = Source {
+    let source = LogSource {
         path: &arguments.log,
         headers: &arguments.headers,
     };

@@ -9,7 +9,7 @@ use crate::log::{HeaderSource, LineReader, LogFile, LoggedResponse, time};
 use crate::output::grouped;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source<'a> {
+pub(super) struct LogSource<'a> {
     pub(super) path: &'a Path,
     pub(super) headers: &'a [HeaderSource],
 }
@@ -40,7 +40,7 @@ const LINES: u64 = 1 << 17;
 /// Reads a log. Calls `each` with a time in microseconds since 1970 and a request. Times never go
 /// backwards.
 pub(super) fn read(
-    source: Source<'_>,
+    source: LogSource<'_>,
     mut each: impl FnMut(u64, Request<LoggedResponse>),
 ) -> io::Result<Lines> {
     let mut file = LogFile::open(source.path)?;

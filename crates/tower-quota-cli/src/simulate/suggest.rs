@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tower_quota::{Decided, Limit};
 use tower_quota_rules::{CostText, Document, LimitRule, QuotaText, RouteRule, Rules, TextError};
 
-use super::read::{Source, read};
+use super::read::{LogSource, read};
 use super::replay::Replay;
 use super::share::Share;
 use super::tally::hash;
@@ -40,7 +40,7 @@ pub(super) fn suggest(
     limit: &str,
     most: Share,
     leave_out: u32,
-    source: Source<'_>,
+    source: LogSource<'_>,
 ) -> Result<Suggestion, Failure> {
     let routed = document.routes.iter().flat_map(|route| {
         let limits = route.limits.iter();
@@ -167,7 +167,7 @@ fn replay(
     rule: &LimitRule,
     route: Option<&RouteRule>,
     quotas: Vec<QuotaText>,
-    source: Source<'_>,
+    source: LogSource<'_>,
 ) -> Result<Vec<Client>, Failure> {
     let mut limits = Vec::new();
     for (position, quota) in quotas.into_iter().enumerate() {

@@ -76,7 +76,7 @@ impl Machine {
     }
 }
 
-impl Source for Machine {
+impl ClockSource for Machine {
     fn counter(&self) -> u64 {
         // Count from 0. Counted from the start of the process, a restarted counter would stand
         // still at 0.
@@ -101,7 +101,7 @@ pub(super) const COMPARE_EVERY: u64 = 100_000;
 /// A clock ahead of the wall clock runs slower by a thousandth.
 pub(super) const SLOWER_BY: u64 = 1_000;
 
-pub(super) trait Source: fmt::Debug {
+pub(super) trait ClockSource: fmt::Debug {
     /// Returns the processor's counter, from any start. The counter is fast to read, but may jump.
     fn counter(&self) -> u64;
 
@@ -125,7 +125,7 @@ struct Comparison {
     time: u64,
 }
 
-impl<S: Source> Anchored<S> {
+impl<S: ClockSource> Anchored<S> {
     pub(super) fn new(source: S) -> Self {
         let last = Comparison {
             monotonic: source.monotonic(),

@@ -1,6 +1,6 @@
 use core::cell::Cell;
 
-use super::monotonic::{Anchored, COMPARE_EVERY, SLOWER_BY, Source};
+use super::monotonic::{Anchored, COMPARE_EVERY, ClockSource, SLOWER_BY};
 
 const START: u64 = 1_763_683_200_000_000;
 const SECOND: u64 = 1_000_000;
@@ -13,7 +13,7 @@ struct Mock {
     wall: Cell<u64>,
 }
 
-impl Source for &Mock {
+impl ClockSource for &Mock {
     fn counter(&self) -> u64 {
         self.counter.get()
     }

@@ -112,10 +112,10 @@ use crate::time::Timestamp;
 /// ```
 #[derive(Clone)]
 pub struct MemoryStore {
-    inner: Arc<Inner>,
+    inner: Arc<MemoryInner>,
 }
 
-struct Inner {
+struct MemoryInner {
     time: Time,
     hasher: SipHasher13,
     capacity: Capacity,
@@ -188,7 +188,7 @@ impl MemoryStore {
             .clamp(1, MOST_SHARDS);
         let random = RandomState::new();
         let hasher = SipHasher13::new_with_keys(random.hash_one(0), random.hash_one(1));
-        let inner = Inner {
+        let inner = MemoryInner {
             time,
             hasher,
             capacity: Capacity::new(entries, shards),
@@ -270,7 +270,7 @@ impl MemoryStore {
     }
 }
 
-impl Inner {
+impl MemoryInner {
     /// Decides an operation. Writes the decision in place, because a decision is large.
     fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
         // The number of charges is a constant in the usual arms, which unrolls the loops.

@@ -5,9 +5,9 @@ use std::sync::MutexGuard;
 
 use smallvec::SmallVec;
 
-use super::Inner;
+use super::MemoryInner;
 use super::capacity::Capacity;
-use super::place::Place;
+use super::place::RowPlace;
 use super::row::{Content, Mark, Row};
 use super::shard::{Context, Shard};
 use crate::charge::{Charge, Counter, Operation};
@@ -26,7 +26,7 @@ struct CheckedOut {
     restored: SmallVec<[(u32, u64); 2]>,
 }
 
-impl Inner {
+impl MemoryInner {
     pub(super) fn decide_by_model(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
         let hashes: SmallVec<[u64; 4]> = self.hashes(charges).collect();
         let places = self.places_of(hashes.iter().copied());
@@ -65,13 +65,16 @@ impl Inner {
     }
 }
 
-fn shard_in<'g>(guards: &'g mut [(usize, MutexGuard<'_, Shard>)], place: &Place) -> &'g mut Shard {
+fn shard_in<'g>(
+    guards: &'g mut [(usize, MutexGuard<'_, Shard>)],
+    place: &RowPlace,
+) -> &'g mut Shard {
     let position = guards.partition_point(|(shard, _)| *shard < place.shard);
     &mut guards[position].1
 }
 
-impl Inner {
-    fn lock(&self, places: &[Place]) -> SmallVec<[(usize, MutexGuard<'_, Shard>); 2]> {
+impl MemoryInner {
+    fn lock(&self, places: &[RowPlace]) -> SmallVec<[(usize, MutexGuard<'_, Shard>); 2]> {
         let mut guards: SmallVec<[(usize, MutexGuard<'_, Shard>); 2]> = SmallVec::new();
         for place in places {
             if guards.last().is_none_or(|(shard, _)| *shard != place.shard) {

@@ -2,21 +2,21 @@
 
 use smallvec::SmallVec;
 
-use super::Inner;
+use super::MemoryInner;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct RowPlace {
     /// The shard. This field is the first, because places sort by shard.
     pub(super) shard: usize,
     pub(super) hash: u64,
 }
 
-impl Inner {
-    pub(super) fn places_of(&self, hashes: impl Iterator<Item = u64>) -> SmallVec<[Place; 2]> {
-        let mut places: SmallVec<[Place; 2]> = SmallVec::new();
+impl MemoryInner {
+    pub(super) fn places_of(&self, hashes: impl Iterator<Item = u64>) -> SmallVec<[RowPlace; 2]> {
+        let mut places: SmallVec<[RowPlace; 2]> = SmallVec::new();
         for hash in hashes {
             let shard = self.shard_of(hash);
-            let place = Place { shard, hash };
+            let place = RowPlace { shard, hash };
             if let Err(position) = places.binary_search(&place) {
                 places.insert(position, place);
             }

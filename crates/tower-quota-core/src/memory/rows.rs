@@ -5,9 +5,9 @@ use core::ptr;
 
 use hashbrown::HashTable;
 
-use super::Inner;
+use super::MemoryInner;
 use super::evicted::Evicted;
-use super::place::Place;
+use super::place::RowPlace;
 use super::row::{Mark, Row};
 use super::shard::{Context, EVERYONE, Shard};
 use crate::charge::Charge;
@@ -61,7 +61,7 @@ impl Judged {
     }
 }
 
-impl Inner {
+impl MemoryInner {
     /// Checks the charges in their rows. If the model has to decide, returns `None` without a charge.
     #[inline(always)]
     pub(super) fn check_rows(
@@ -114,7 +114,7 @@ impl Inner {
         charges: &[Charge<'_>],
         judged: &mut [Judged],
     ) -> Option<Verdict> {
-        let mut places = hashes.map(|hash| Place {
+        let mut places = hashes.map(|hash| RowPlace {
             shard: self.shard_of(hash),
             hash,
         });

@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 use super::capacity::Capacity;
 use super::definition::Definitions;
 use super::evicted::Evicted;
-use super::place::Place;
+use super::place::RowPlace;
 use super::row::{Content, Count, Counts, Mark, Row};
 use super::rows::find;
 use crate::charge::Counter;
@@ -34,7 +34,7 @@ pub(super) struct Context<'a> {
     pub(super) now: u64,
     pub(super) capacity: &'a Capacity,
     /// The keys of the request. A request never evicts its own keys before they are full.
-    pub(super) together: &'a [Place],
+    pub(super) together: &'a [RowPlace],
 }
 
 impl Shard {

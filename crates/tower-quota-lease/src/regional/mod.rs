@@ -70,11 +70,11 @@ pub use self::shares::{RegionShares, RegionSharesError};
 /// * [`remaining`](LimitStatus::remaining) describes the store that decided, and is a lower bound.
 #[derive(Debug)]
 pub struct Regional<L, H> {
-    inner: Arc<Inner<L, H>>,
+    inner: Arc<RegionalInner<L, H>>,
 }
 
 #[derive(Debug)]
-struct Inner<L, H> {
+struct RegionalInner<L, H> {
     local: RefusalCache<L>,
     home: RefusalCache<H>,
     region: Box<str>,
@@ -117,7 +117,7 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
         }
         let quotas = Quotas::new(shares, region, clock.now());
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(RegionalInner {
                 local: RefusalCache::with_clock(local, clock.clone()),
                 home: RefusalCache::with_clock(home, clock.clone()),
                 region: region.into(),
@@ -143,7 +143,7 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
         Ok(())
     }
 
-    fn request(&self, operation: Operation, charges: &[Charge<'_>]) -> Request {
+    fn request(&self, operation: Operation, charges: &[Charge<'_>]) -> RegionalRequest {
         let inner = &self.inner;
         let quotas = inner.quotas.read().unwrap_or_else(PoisonError::into_inner);
         let now = inner.clock.now();
@@ -171,7 +171,7 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
             Operation::Charge => (true, true),
             _ => (true, may_ask_twice),
         };
-        Request {
+        RegionalRequest {
             operation,
             is_local,
             is_home,
@@ -180,7 +180,7 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
     }
 }
 
-struct Request {
+struct RegionalRequest {
     operation: Operation,
     is_local: bool,
     /// Whether to ask the home store, unless the local store admits the request.
@@ -188,7 +188,7 @@ struct Request {
     parts: Vec<(OwnedCharge, Split)>,
 }
 
-impl Request {
+impl RegionalRequest {
     /// Marks the instants of the home store, so that a refund finds the store that was charged.
     async fn apply<S: Store>(
         &self,

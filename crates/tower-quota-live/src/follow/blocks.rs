@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use tower_quota::{Key, Name, TopClient, TopWindow};
 use tower_quota_rules::PenaltyBlock;
 
-use super::shared::Shared;
+use super::shared::FollowedRules;
 use crate::audit::Action;
 use crate::blocks::{Block, BlockKind, NewBlock, Target};
 use crate::change::By;
@@ -21,7 +21,7 @@ use crate::wait::{now, pause};
 const EVERY: Duration = Duration::from_secs(1);
 const AUTHOR: &str = "penalty";
 
-impl Shared {
+impl FollowedRules {
     pub(crate) async fn block_penalised(self: Arc<Self>) {
         let (mut closing, mut since) = (self.closing.subscribe(), now());
         loop {

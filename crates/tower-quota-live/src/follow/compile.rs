@@ -6,12 +6,12 @@ use std::sync::Arc;
 use tower_quota::Policy;
 use tower_quota_rules::{Format, Rules};
 
-use super::shared::Shared;
+use super::shared::FollowedRules;
 use crate::blocks::BlockKeys;
 use crate::error::ChangeError;
 use crate::version::{NewVersion, Version};
 
-impl Shared {
+impl FollowedRules {
     /// Runs a user's job on a blocking thread, one job at a time.
     ///
     /// A job runs to its end even if the caller is dropped.

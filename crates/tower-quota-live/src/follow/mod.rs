@@ -20,5 +20,5 @@ mod shared;
 mod state;
 
 pub use self::in_force::InForce;
-pub(crate) use self::shared::Shared;
+pub(crate) use self::shared::FollowedRules;
 pub use self::state::{LiveState, ReloadCounts, VersionState};

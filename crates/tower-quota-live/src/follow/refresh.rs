@@ -11,7 +11,7 @@ use tower_quota_rules::Rules;
 
 use super::in_force::InForce;
 use super::local_copy::LocalCopy;
-use super::shared::{Known, Shared};
+use super::shared::{FollowedRules, Known};
 use crate::error::ChangeError;
 use crate::metrics;
 use crate::options::WithoutRules;
@@ -33,7 +33,7 @@ async fn next_change(
     Ok(())
 }
 
-impl Shared {
+impl FollowedRules {
     pub(crate) async fn follow(self: Arc<Self>, mut changes: watch::Receiver<()>) {
         let (mut closing, mut backoff) = (self.closing.subscribe(), Backoff::default());
         loop {

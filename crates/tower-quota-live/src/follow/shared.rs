@@ -15,7 +15,7 @@ use crate::shadow::{ShadowCounts, ShadowReport};
 use crate::store::{RuleStore, RuleStoreError};
 use crate::version::VersionInfo;
 
-pub(crate) struct Shared {
+pub(crate) struct FollowedRules {
     pub(crate) handle: RateLimitHandle<BoxStore>,
     pub(crate) store: Arc<dyn RuleStore>,
     pub(crate) options: LiveOptions,
@@ -40,7 +40,7 @@ pub(crate) struct Known {
     pub(super) rejected: Option<VersionInfo>,
 }
 
-impl Shared {
+impl FollowedRules {
     pub(crate) fn new(
         handle: RateLimitHandle<BoxStore>,
         store: Arc<dyn RuleStore>,

@@ -13,7 +13,7 @@ use tracing::Instrument;
 
 pub use self::blocks::BlockTarget;
 use super::error::StartError;
-use super::follow::{InForce, LiveState, Shared};
+use super::follow::{FollowedRules, InForce, LiveState};
 use super::metrics;
 use super::options::LiveOptions;
 use super::store::{MemoryRules, RuleStore, RuleStoreError};
@@ -25,7 +25,7 @@ use super::store::{MemoryRules, RuleStore, RuleStoreError};
 /// log.
 #[derive(Clone)]
 pub struct LiveRules {
-    shared: Arc<Shared>,
+    shared: Arc<FollowedRules>,
     tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
@@ -55,7 +55,7 @@ impl LiveRules {
         store: Arc<dyn RuleStore>,
         options: LiveOptions,
     ) -> Result<Self, StartError> {
-        let shared = Arc::new(Shared::new(handle.boxed(), store, options, true));
+        let shared = Arc::new(FollowedRules::new(handle.boxed(), store, options, true));
         // Subscribe before the first reading, to miss no announcement.
         let changes = shared.store.changes();
         let prepared = shared.prepare().await;
@@ -121,7 +121,7 @@ impl LiveRules {
         &self.shared.handle
     }
 
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &FollowedRules {
         &self.shared
     }
 
@@ -173,7 +173,7 @@ impl<S: Store> From<RateLimitHandle<S>> for LiveRules {
     /// effect.
     fn from(handle: RateLimitHandle<S>) -> Self {
         let store = Arc::new(MemoryRules::new());
-        let shared = Shared::new(handle.boxed(), store, LiveOptions::new(), false);
+        let shared = FollowedRules::new(handle.boxed(), store, LiveOptions::new(), false);
         Self {
             shared: Arc::new(shared),
             tasks: Arc::default(),

@@ -5,11 +5,11 @@ use tower_quota::{Key, TopWindow};
 
 use super::list::{ListedClient, TopList};
 use crate::LiveRules;
-use crate::follow::Shared;
+use crate::follow::FollowedRules;
 #[cfg(feature = "redis")]
 use crate::wait::{jittered, pause};
 
-impl Shared {
+impl FollowedRules {
     #[cfg(feature = "redis")]
     pub(crate) async fn share_top(self: Arc<Self>) {
         let Some(top) = self.options.shared_top.clone() else {

@@ -13,8 +13,8 @@ use crate::error::{self, RedisStoreError};
 use crate::keys::EntryKey;
 use crate::link::{CallError, LateAnswer, Link, LinkRequest, LinkSettings, Several};
 use crate::lock::locked;
-use crate::question::Question;
-use crate::wire::{Call, Reply, Request, Unreadable};
+use crate::store_request::StoreRequest;
+use crate::wire::{BatchRequest, Call, Reply, Unreadable};
 
 /// Commands for holds that find nothing, to check the rights of the user.
 const OF_HOLDS: [&[&str]; 9] = [
@@ -45,12 +45,12 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    pub(super) fn call<'a>(&self, questions: impl Iterator<Item = &'a Question>) -> Call {
-        let mut request = Request::at(self.instant());
-        for question in questions {
-            request.decide(&question.template, &question.clients, &question.sets);
+    pub(super) fn call<'a>(&self, requests: impl Iterator<Item = &'a StoreRequest>) -> Call {
+        let mut batch = BatchRequest::at(self.instant());
+        for request in requests {
+            batch.decide(&request.template, &request.clients, &request.sets);
         }
-        request.into_call()
+        batch.into_call()
     }
 
     /// Sends a call. If the call is late, also returns the answer that a written call may still get.
@@ -145,14 +145,14 @@ impl Caller {
     pub(super) fn read(
         &self,
         reply: &mut Reply<'_>,
-        question: &Question,
+        request: &StoreRequest,
     ) -> Result<Decision, RedisStoreError> {
         reply
-            .next(&question.template)
+            .next(&request.template)
             .map_err(|unreadable| match unreadable {
                 Unreadable::State => RedisStoreError::State {
                     server: self.server(),
-                    keys: question.clients.iter().map(EntryKey::to_text).collect(),
+                    keys: request.clients.iter().map(EntryKey::to_text).collect(),
                 },
                 Unreadable::NotWritten(words) => {
                     let error = RedisStoreError::not_written(&self.server(), &words);

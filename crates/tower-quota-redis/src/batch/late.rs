@@ -12,7 +12,7 @@ use super::{Batcher, Outcome, bytes_of};
 use crate::clock::now;
 use crate::error::RedisStoreError;
 use crate::link::LateAnswer;
-use crate::question::Question;
+use crate::store_request::StoreRequest;
 use crate::wire::Reply;
 
 /// The longest wait for a late answer, and the longest wait of its refund for the server.
@@ -27,37 +27,37 @@ impl Batcher {
     pub(super) fn answer(self: &Arc<Self>, pending: Pending, outcome: Outcome) {
         let deadline = pending.arrived + self.caller.deadline;
         if let Err(outcome) = pending.answer.send(outcome) {
-            self.refund(&pending.question, &outcome, now() >= deadline);
+            self.refund(&pending.request, &outcome, now() >= deadline);
         }
     }
 
-    pub(super) fn await_late(self: &Arc<Self>, answer: LateAnswer, questions: Vec<Question>) {
+    pub(super) fn await_late(self: &Arc<Self>, answer: LateAnswer, requests: Vec<StoreRequest>) {
         let batcher = Arc::clone(self);
         self.spawn_late(async move {
             let Ok(Ok(reply)) = tokio::time::timeout(LATEST, answer).await else {
                 return;
             };
             let mut reply = Reply::new(bytes_of(&reply));
-            for question in questions {
-                let outcome = batcher.caller.read(&mut reply, &question);
-                batcher.refund(&question, &outcome, true);
+            for request in requests {
+                let outcome = batcher.caller.read(&mut reply, &request);
+                batcher.refund(&request, &outcome, true);
             }
         });
     }
 
-    fn refund(self: &Arc<Self>, question: &Question, outcome: &Outcome, is_late: bool) {
+    fn refund(self: &Arc<Self>, request: &StoreRequest, outcome: &Outcome, is_late: bool) {
         let Ok(decision) = outcome else {
             return;
         };
-        if question.template.operation != Operation::Check || !decision.is_allowed() {
+        if request.template.operation != Operation::Check || !decision.is_allowed() {
             return;
         }
-        let parts = question.template.charges.iter().zip(decision.statuses());
+        let parts = request.template.charges.iter().zip(decision.statuses());
         let units = parts.map(|(part, status)| match is_late || part.is_refundable {
             true => status.taken,
             false => 0,
         });
-        let refund = question.to_refund(decision, units);
+        let refund = request.to_refund(decision, units);
         if refund.template.charges.iter().all(|part| part.cost == 0) {
             return;
         }

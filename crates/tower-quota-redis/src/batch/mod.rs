@@ -39,8 +39,8 @@ use crate::breaker::Breaker;
 use crate::clock::{now, wall_clock};
 use crate::error::RedisStoreError;
 use crate::lock::locked;
-use crate::question::Question;
 use crate::stats::RedisStats;
+use crate::store_request::StoreRequest;
 use crate::wire::Reply;
 
 pub(crate) struct Batcher {
@@ -73,10 +73,10 @@ impl Batcher {
         })
     }
 
-    pub(crate) async fn decide(self: &Arc<Self>, question: Question) -> Outcome {
+    pub(crate) async fn decide(self: &Arc<Self>, request: StoreRequest) -> Outcome {
         let caller = &self.caller;
-        let settles = Pending::settles(question.template.operation);
-        let (ticket, mut answer) = match self.ask(question, now()) {
+        let settles = Pending::settles(request.template.operation);
+        let (ticket, mut answer) = match self.ask(request, now()) {
             Ok(asked) => asked,
             Err(reason) => {
                 if reason == NotSent::Overloaded {
@@ -132,14 +132,14 @@ impl Batcher {
 
     fn ask(
         self: &Arc<Self>,
-        question: Question,
+        request: StoreRequest,
         now: Instant,
     ) -> Result<(Ticket, Answer), NotSent> {
-        let operation = question.template.operation;
+        let operation = request.template.operation;
         let (answer, answered) = oneshot::channel();
         let pending = Pending {
             number: 0,
-            question,
+            request,
             answer,
             arrived: now,
         };
@@ -205,8 +205,8 @@ impl Batcher {
             began: now(),
             weight: batch.weight,
         });
-        let questions = batch.decisions.iter().map(|pending| &pending.question);
-        let call = self.caller.call(questions);
+        let requests = batch.decisions.iter().map(|pending| &pending.request);
+        let call = self.caller.call(requests);
         let (reply, late) = self.caller.send(batch.number, call).await;
         sender.call_ended(Some(end_of(&reply)));
         match reply {
@@ -214,7 +214,7 @@ impl Batcher {
                 let mut reply = Reply::new(bytes_of(&reply));
                 let received = wall_clock();
                 for pending in batch.decisions {
-                    let outcome = self.caller.read(&mut reply, &pending.question);
+                    let outcome = self.caller.read(&mut reply, &pending.request);
                     if let Ok(decision) = &outcome {
                         let difference = decision.at().as_micros().wrapping_sub(received);
                         self.clock_difference
@@ -224,13 +224,13 @@ impl Batcher {
                 }
             }
             Err(error) => {
-                let mut questions = Vec::with_capacity(batch.decisions.len());
+                let mut requests = Vec::with_capacity(batch.decisions.len());
                 for pending in batch.decisions {
                     let _ = pending.answer.send(Err(error.clone()));
-                    questions.push(pending.question);
+                    requests.push(pending.request);
                 }
                 if let Some(answer) = late {
-                    self.await_late(answer, questions);
+                    self.await_late(answer, requests);
                 }
             }
         }

@@ -4,11 +4,11 @@ use tokio::sync::oneshot;
 use tower_quota_core::{Decision, Operation};
 
 use crate::error::RedisStoreError;
-use crate::question::Question;
+use crate::store_request::StoreRequest;
 
 pub(super) struct Pending {
     pub(super) number: u64,
-    pub(super) question: Question,
+    pub(super) request: StoreRequest,
     pub(super) answer: oneshot::Sender<Result<Decision, RedisStoreError>>,
     pub(super) arrived: Instant,
 }

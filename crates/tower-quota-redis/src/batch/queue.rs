@@ -122,10 +122,10 @@ impl Queue {
     }
 
     pub(super) fn push(&mut self, mut pending: Pending) -> Ticket {
-        self.waiting_weight += pending.question.weight();
+        self.waiting_weight += pending.request.weight();
         self.arrivals += 1;
         pending.number = self.arrivals;
-        if Pending::settles(pending.question.template.operation) {
+        if Pending::settles(pending.request.template.operation) {
             self.settlements.push_back(pending);
         } else {
             self.waiting.push_back(pending);
@@ -187,9 +187,9 @@ impl Queue {
         let mut batch = Batch::default();
         let room = MOST_WEIGHT.min(self.window.limit().saturating_sub(self.weight_under_way));
         while let Some(pending) = self.take_next(now, room, batch.weight) {
-            let weight = pending.question.weight();
+            let weight = pending.request.weight();
             self.waiting_weight -= weight;
-            let is_settlement = Pending::settles(pending.question.template.operation);
+            let is_settlement = Pending::settles(pending.request.template.operation);
             if is_settlement || !pending.answer.is_closed() {
                 batch.weight += weight;
                 batch.decisions.push(pending);
@@ -232,7 +232,7 @@ impl Queue {
             (false, true) => self.waiting.back(),
             (false, false) => oldest,
         };
-        if taken > 0 && taken + next?.question.weight() > room {
+        if taken > 0 && taken + next?.request.weight() > room {
             return None;
         }
         match (is_settlement, is_backlog) {
@@ -247,7 +247,7 @@ impl Queue {
         while let Some(oldest) = self.waiting.front()
             && now.saturating_duration_since(oldest.arrived) >= self.deadline
         {
-            self.waiting_weight -= oldest.question.weight();
+            self.waiting_weight -= oldest.request.weight();
             expired.extend(self.waiting.pop_front());
         }
         expired
@@ -313,7 +313,7 @@ impl Queue {
         let settlements = core::mem::take(&mut self.settlements);
         let mut stranded = self.take_all();
         if has_successor {
-            let weights = settlements.iter().map(|pending| pending.question.weight());
+            let weights = settlements.iter().map(|pending| pending.request.weight());
             self.waiting_weight = weights.sum();
             self.settlements = settlements;
         } else {

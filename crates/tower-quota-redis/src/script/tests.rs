@@ -7,8 +7,8 @@ use tower_quota_dev::RedisServer;
 
 use super::SCRIPT;
 use crate::keys::KeyNames;
-use crate::question::Question;
-use crate::wire::Request;
+use crate::store_request::StoreRequest;
+use crate::wire::BatchRequest;
 
 /// A day in November 2025, in microseconds since the epoch.
 const NOW: u64 = 1_763_683_212_345_678;
@@ -37,10 +37,10 @@ impl Variant {
         charges: &[Charge<'_>],
         at: u64,
     ) -> (Vec<u8>, Option<Vec<u8>>) {
-        let question = Question::new(Operation::Check, charges, &self.keys);
-        let mut request = Request::at(Some(Timestamp::from_micros(at)));
-        request.decide(&question.template, &question.clients, &question.sets);
-        let call = request.into_call();
+        let request = StoreRequest::new(Operation::Check, charges, &self.keys);
+        let mut batch = BatchRequest::at(Some(Timestamp::from_micros(at)));
+        batch.decide(&request.template, &request.clients, &request.sets);
+        let call = batch.into_call();
         let key = call.keys[0].as_bytes();
         let reply = redis::cmd("EVAL")
             .arg(&self.source)

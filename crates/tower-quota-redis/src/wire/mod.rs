@@ -7,7 +7,7 @@ mod request;
 use tower_quota_core::{Algorithm, stored};
 
 pub(crate) use self::reply::{Reply, Unreadable};
-pub(crate) use self::request::{Call, Request};
+pub(crate) use self::request::{BatchRequest, Call};
 
 macro_rules! shared_constants {
     ($($kind:ty { $($name:ident = $value:expr;)* })*) => {

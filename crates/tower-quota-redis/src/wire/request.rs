@@ -32,7 +32,7 @@ impl Call {
 
 /// Builds a call. Similar decisions share a template.
 #[derive(Default)]
-pub(crate) struct Request<'a> {
+pub(crate) struct BatchRequest<'a> {
     instant: Option<Timestamp>,
     templates: Vec<&'a Template>,
     positions: HashMap<&'a EntryKey, usize>,
@@ -54,7 +54,7 @@ struct WireCharge {
     quota: Quota,
 }
 
-impl<'a> Request<'a> {
+impl<'a> BatchRequest<'a> {
     pub(crate) fn at(instant: Option<Timestamp>) -> Self {
         Self {
             instant,

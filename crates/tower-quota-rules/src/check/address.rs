@@ -1,10 +1,10 @@
 use super::Checker;
-use crate::problem::Place;
+use crate::problem::DocumentPlace;
 
 impl Checker<'_> {
     pub(super) fn client_ip(&mut self) {
         let rule = &self.document.client_ip;
-        let place = Place::of("client_ip");
+        let place = DocumentPlace::of("client_ip");
         match rule.hops {
             Some(hops) if !(1..=32).contains(&hops) => {
                 self.error(
@@ -27,7 +27,7 @@ impl Checker<'_> {
         self.prefixes(&place, rule.prefix_v4, rule.prefix_v6);
     }
 
-    fn prefixes(&mut self, place: &Place, v4: Option<u8>, v6: Option<u8>) {
+    fn prefixes(&mut self, place: &DocumentPlace, v4: Option<u8>, v6: Option<u8>) {
         for (field, bits, most) in [("prefix_v4", v4, 32), ("prefix_v6", v6, 128)] {
             if let Some(bits) = bits
                 && !(1..=most).contains(&bits)

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use super::{Checker, all_limits};
 use crate::document::KeyRule;
-use crate::problem::{Place, nearest};
+use crate::problem::{DocumentPlace, nearest};
 use crate::text::{CostText, KeyText, NameText, SettleText};
 
 impl<'d> Checker<'d> {
     pub(super) fn code(&mut self) {
         let document = self.document;
         if let Some(key) = &document.defaults.key {
-            self.key(&Place::of("defaults").field("key"), key);
+            self.key(&DocumentPlace::of("defaults").field("key"), key);
         }
         for limit in all_limits(document) {
             let (rule, place) = (limit.rule, limit.place());
@@ -32,7 +32,7 @@ impl<'d> Checker<'d> {
         }
     }
 
-    fn key(&mut self, place: &Place, key: &'d KeyRule) {
+    fn key(&mut self, place: &DocumentPlace, key: &'d KeyRule) {
         let (place, keys) = match key {
             KeyRule::One(KeyText::Code(name)) => {
                 return self.part(place.clone(), "key", name, &self.parts.keys);
@@ -48,7 +48,7 @@ impl<'d> Checker<'d> {
 
     pub(super) fn part<T>(
         &mut self,
-        place: Place,
+        place: DocumentPlace,
         what: &str,
         name: &NameText,
         parts: &HashMap<String, T>,

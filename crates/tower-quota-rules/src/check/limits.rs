@@ -9,7 +9,7 @@ use tower_quota::{ConfigError, Limit, Name, Penalty, Quota, RequestHead, store::
 use super::{Checker, PlacedLimit, all_limits};
 use crate::code_parts::CodeParts;
 use crate::document::{KeyRule, LimitRule, MissingRule, PenaltyRule};
-use crate::problem::Place;
+use crate::problem::DocumentPlace;
 use crate::text::{CostText, KeyText};
 
 impl<'d> Checker<'d> {
@@ -43,7 +43,10 @@ impl<'d> Checker<'d> {
         let mut always = enforced(&document.limits).filter(|rule| !is_conditional(rule));
         if let Some(rule) = always.nth(Charge::MOST) {
             let name = Name::from(&rule.name);
-            self.error(Place::of("limits"), ConfigError::TooManyLimits(name));
+            self.error(
+                DocumentPlace::of("limits"),
+                ConfigError::TooManyLimits(name),
+            );
         }
         let of_routes = document.routes.iter();
         let of_route = of_routes.map(|route| enforced(&route.limits).count()).max();
@@ -53,12 +56,17 @@ impl<'d> Checker<'d> {
                 "{together} limits may apply to a request, and a request with more than {} is refused with status 500",
                 Charge::MOST
             );
-            self.warning(Place::of("limits"), text);
+            self.warning(DocumentPlace::of("limits"), text);
         }
     }
 
     /// Checks that a quota can admit a request, and can be divided among the instances.
-    pub(super) fn capacity(&mut self, rule: &LimitRule, quota: &Quota, place: impl Fn() -> Place) {
+    pub(super) fn capacity(
+        &mut self,
+        rule: &LimitRule,
+        quota: &Quota,
+        place: impl Fn() -> DocumentPlace,
+    ) {
         let longest = rule
             .max_wait
             .map_or(Limit::DEFAULT_MAX_WAIT, Duration::from);
@@ -82,7 +90,7 @@ impl<'d> Checker<'d> {
         }
     }
 
-    fn waits(&mut self, limit: PlacedLimit<'d>, place: &Place) {
+    fn waits(&mut self, limit: PlacedLimit<'d>, place: &DocumentPlace) {
         let rule = limit.rule;
         let quota = rule.quota.quota();
         // Accept a wait if a tier counts the same limit in a bucket.
@@ -115,7 +123,7 @@ impl<'d> Checker<'d> {
         }
     }
 
-    fn penalty(&mut self, rule: &'d LimitRule, place: &Place) {
+    fn penalty(&mut self, rule: &'d LimitRule, place: &DocumentPlace) {
         let Some(penalty) = rule.penalty else { return };
         let place = place.field("penalty");
         if penalty.after == 0 {

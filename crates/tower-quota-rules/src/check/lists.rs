@@ -3,7 +3,7 @@
 use super::Checker;
 use crate::document::KeyRule;
 use crate::document::Match;
-use crate::problem::Place;
+use crate::problem::DocumentPlace;
 use crate::text::KeyText;
 
 impl<'d> Checker<'d> {
@@ -11,14 +11,14 @@ impl<'d> Checker<'d> {
         let document = self.document;
         for (field, list) in document.lists() {
             for (index, matching) in list.iter().enumerate() {
-                let place = Place::of(field).index(index);
+                let place = DocumentPlace::of(field).index(index);
                 self.everything(field, place.clone(), matching);
                 self.pattern_of_keys(&place, matching);
             }
         }
     }
 
-    fn everything(&mut self, field: &str, place: Place, matching: &Match) {
+    fn everything(&mut self, field: &str, place: DocumentPlace, matching: &Match) {
         let covers_keys = matching
             .key
             .as_ref()
@@ -66,7 +66,7 @@ impl<'d> Checker<'d> {
         }
     }
 
-    fn pattern_of_keys(&mut self, place: &Place, matching: &Match) {
+    fn pattern_of_keys(&mut self, place: &DocumentPlace, matching: &Match) {
         let has_no_text = matches!(
             self.document.defaults.key(),
             KeyRule::One(KeyText::None) | KeyRule::All { .. }

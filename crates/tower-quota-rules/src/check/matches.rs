@@ -2,7 +2,7 @@
 
 use super::{Checker, all_limits};
 use crate::document::{Match, PathMatch};
-use crate::problem::Place;
+use crate::problem::DocumentPlace;
 use crate::text::PathRegex;
 
 impl<'d> Checker<'d> {
@@ -17,22 +17,22 @@ impl<'d> Checker<'d> {
         }
         for (index, route) in document.routes.iter().enumerate() {
             self.matching(
-                &Place::of("routes").index(index).field("match"),
+                &DocumentPlace::of("routes").index(index).field("match"),
                 &route.matching,
             );
         }
         for (field, list) in document.lists() {
-            self.each_of(&Place::of(field), list);
+            self.each_of(&DocumentPlace::of(field), list);
         }
     }
 
-    fn each_of(&mut self, place: &Place, matches: &'d [Match]) {
+    fn each_of(&mut self, place: &DocumentPlace, matches: &'d [Match]) {
         for (index, matching) in matches.iter().enumerate() {
             self.matching(&place.index(index), matching);
         }
     }
 
-    fn matching(&mut self, place: &Place, matching: &'d Match) {
+    fn matching(&mut self, place: &DocumentPlace, matching: &'d Match) {
         if matching.route.is_some() && !cfg!(feature = "axum") {
             let text = "matched routes are axum's: build the service with the feature `axum`, or use \"path\"";
             self.error(place.field("route"), text);
@@ -49,7 +49,7 @@ impl<'d> Checker<'d> {
         }
     }
 
-    fn path(&mut self, place: impl Fn() -> Place, path: &PathMatch) {
+    fn path(&mut self, place: impl Fn() -> DocumentPlace, path: &PathMatch) {
         match path {
             PathMatch::Pattern(pattern) if pattern.as_str().contains('?') => {
                 let pattern = pattern.as_str();

@@ -21,7 +21,7 @@ use indexmap::IndexMap;
 pub(crate) use self::names::repeated_limit;
 use crate::code_parts::CodeParts;
 use crate::document::{Document, LimitRule};
-use crate::problem::{Place, Problem, Problems, nearest};
+use crate::problem::{DocumentPlace, Problem, Problems, nearest};
 use crate::text::NameText;
 
 /// The names in a document, even of unreadable parts.
@@ -77,10 +77,10 @@ struct PlacedLimit<'d> {
 }
 
 impl PlacedLimit<'_> {
-    fn place(&self) -> Place {
+    fn place(&self) -> DocumentPlace {
         match self.route {
-            None => Place::of("limits").index(self.position),
-            Some(route) => Place::of("routes")
+            None => DocumentPlace::of("limits").index(self.position),
+            Some(route) => DocumentPlace::of("routes")
                 .index(route)
                 .field("limits")
                 .index(self.position),
@@ -103,17 +103,17 @@ fn all_limits(document: &Document) -> impl Iterator<Item = PlacedLimit<'_>> {
 }
 
 impl<'d> Checker<'d> {
-    fn error(&mut self, place: Place, text: impl core::fmt::Display) {
+    fn error(&mut self, place: DocumentPlace, text: impl core::fmt::Display) {
         self.problems.push(Problem::error(place, text));
     }
 
-    fn warning(&mut self, place: Place, text: impl core::fmt::Display) {
+    fn warning(&mut self, place: DocumentPlace, text: impl core::fmt::Display) {
         self.problems.push(Problem::warning(place, text));
     }
 
     fn unknown<'n>(
         &mut self,
-        place: Place,
+        place: DocumentPlace,
         what: &str,
         name: &str,
         known: impl Iterator<Item = &'n str>,
@@ -129,7 +129,7 @@ impl<'d> Checker<'d> {
     }
 
     /// Reports an unknown limit. Returns whether the limit is known.
-    fn is_limit(&mut self, place: impl FnOnce() -> Place, name: &NameText) -> bool {
+    fn is_limit(&mut self, place: impl FnOnce() -> DocumentPlace, name: &NameText) -> bool {
         let name = name.as_str();
         let is_known = self.limits.contains_key(name) || self.known.limits.contains(name);
         if !is_known {
@@ -140,7 +140,7 @@ impl<'d> Checker<'d> {
     }
 
     /// Reports an unknown tier. Returns whether the tier is known.
-    fn is_tier(&mut self, place: impl FnOnce() -> Place, name: &NameText) -> bool {
+    fn is_tier(&mut self, place: impl FnOnce() -> DocumentPlace, name: &NameText) -> bool {
         let (tiers, name) = (&self.document.tiers, name.as_str());
         let is_known = tiers.contains_key(name) || self.known.tiers.contains(name);
         if !is_known {
@@ -155,32 +155,32 @@ impl<'d> Checker<'d> {
             && version != 1
         {
             self.error(
-                Place::of("version"),
+                DocumentPlace::of("version"),
                 format_args!("version {version} of the format is not known: write 1"),
             );
         }
         // A document with unreadable parts may have limits, which the reader reports.
         if self.limits.is_empty() && !self.document.allow_empty && !self.known.is_partial {
             self.error(
-                Place::default(),
+                DocumentPlace::default(),
                 "the document has no limit, so that it admits every request: add a limit, or set \"allow_empty\" to true",
             );
         }
         if self.document.instances == Some(0) {
             self.error(
-                Place::of("instances"),
+                DocumentPlace::of("instances"),
                 "a quota cannot be divided among 0 instances: give at least 1",
             );
         }
         let document = self.document;
-        self.regions(&document.regions, Place::of("regions"));
+        self.regions(&document.regions, DocumentPlace::of("regions"));
         for (position, regions) in document.former_regions.iter().enumerate() {
-            self.regions(regions, Place::of("former_regions").index(position));
+            self.regions(regions, DocumentPlace::of("former_regions").index(position));
         }
         self.client_ip();
     }
 
-    fn regions(&mut self, regions: &IndexMap<NameText, u32>, place: Place) {
+    fn regions(&mut self, regions: &IndexMap<NameText, u32>, place: DocumentPlace) {
         let together: u64 = regions.values().map(|percent| u64::from(*percent)).sum();
         if regions.values().any(|percent| *percent == 0) || together > 99 {
             let text = format_args!(

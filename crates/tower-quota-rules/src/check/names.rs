@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::{Checker, all_limits};
-use crate::problem::{Place, Problem};
+use crate::problem::{DocumentPlace, Problem};
 
 impl Checker<'_> {
     pub(super) fn names(&mut self) {
@@ -27,7 +27,7 @@ impl Checker<'_> {
     }
 }
 
-pub(crate) fn repeated_limit(place: Place, name: &str, first: &Place) -> Problem {
+pub(crate) fn repeated_limit(place: DocumentPlace, name: &str, first: &DocumentPlace) -> Problem {
     let text = format_args!(
         "the limit {name:?} is there already, at {first}: give each a name of its own"
     );

@@ -2,7 +2,7 @@ use tower_quota::when;
 
 use super::Checker;
 use crate::document::KeyRule;
-use crate::problem::Place;
+use crate::problem::DocumentPlace;
 use crate::text::KeyText;
 
 #[derive(Default)]
@@ -30,12 +30,12 @@ impl Checker<'_> {
                 let text = format_args!(
                     "the key of \"defaults\" {reason}, so that no text names a client: choose another key there"
                 );
-                self.error(Place::of(field), text);
+                self.error(DocumentPlace::of(field), text);
                 return;
             }
         };
         for (key, single) in &document.overrides {
-            let place = || Place::of("overrides").field(key);
+            let place = || DocumentPlace::of("overrides").field(key);
             if key.is_empty() {
                 self.error(
                     place(),
@@ -60,7 +60,7 @@ impl Checker<'_> {
 
     fn address(&mut self, key: &str, meaning: &Meaning) {
         let is_address = when::try_network_range(key).is_ok();
-        let place = || Place::of("overrides").field(key);
+        let place = || DocumentPlace::of("overrides").field(key);
         if !meaning.text && !is_address {
             let text = format_args!(
                 "{key:?} is not an address, and clients are known by theirs: give an address, or another key in \"defaults\""

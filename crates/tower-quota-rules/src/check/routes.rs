@@ -1,11 +1,11 @@
 use super::Checker;
-use crate::problem::Place;
+use crate::problem::DocumentPlace;
 
 impl Checker<'_> {
     pub(super) fn routes(&mut self) {
         let document = self.document;
         for (index, route) in document.routes.iter().enumerate() {
-            let place = Place::of("routes").index(index);
+            let place = DocumentPlace::of("routes").index(index);
             if route.limits.is_empty() {
                 self.warning(
                     place.field("limits"),

@@ -1,11 +1,11 @@
 use super::Checker;
-use crate::problem::Place;
+use crate::problem::DocumentPlace;
 
 impl Checker<'_> {
     pub(super) fn samples(&mut self) {
         let document = self.document;
         for (index, sample) in document.tests.iter().enumerate() {
-            let place = Place::of("tests").index(index);
+            let place = DocumentPlace::of("tests").index(index);
             if let Some(path) = &sample.request.path
                 && !path.starts_with('/')
             {

@@ -1,7 +1,7 @@
 use super::Checker;
 use crate::compile::KeyPatterns;
 use crate::document::Grants;
-use crate::problem::Place;
+use crate::problem::DocumentPlace;
 
 const MAX_EXTENDED: usize = 32;
 
@@ -9,7 +9,7 @@ impl<'d> Checker<'d> {
     pub(super) fn tiers(&mut self) {
         let document = self.document;
         for (name, tier) in &document.tiers {
-            let place = Place::of("tiers").field(name.as_str());
+            let place = DocumentPlace::of("tiers").field(name.as_str());
             self.grants(|| place.clone(), &tier.limits);
             let Some(extends) = &tier.extends else {
                 continue;
@@ -23,7 +23,7 @@ impl<'d> Checker<'d> {
         }
         let mut assigned = KeyPatterns::default();
         for (index, rule) in document.assign.iter().enumerate() {
-            let place = Place::of("assign").index(index);
+            let place = DocumentPlace::of("assign").index(index);
             self.is_tier(|| place.field("tier"), &rule.tier);
             for (position, pattern) in rule.key.0.iter().enumerate() {
                 if let Some(earlier) = assigned.covering(pattern) {
@@ -39,7 +39,7 @@ impl<'d> Checker<'d> {
         }
     }
 
-    pub(super) fn grants(&mut self, place: impl Fn() -> Place, grants: &'d Grants) {
+    pub(super) fn grants(&mut self, place: impl Fn() -> DocumentPlace, grants: &'d Grants) {
         for (name, grant) in grants {
             let Some(limit) = self.limits.get(name.as_str()) else {
                 self.is_limit(|| place().field("limits").field(name.as_str()), name);

@@ -12,7 +12,7 @@ use super::matches::Matches;
 use super::tiers::Tiers;
 use crate::code_parts::CodeParts;
 use crate::document::{Document, Match};
-use crate::problem::{Place, Problem, Problems};
+use crate::problem::{DocumentPlace, Problem, Problems};
 
 pub(crate) struct Compiled {
     pub(crate) policy: Policy,
@@ -84,13 +84,16 @@ impl Index {
 impl Context<'_> {
     fn compile(&self, problems: &mut Problems) -> Option<Compiled> {
         let document = self.document;
-        let mut limits: Vec<(Limit, Place)> = Vec::new();
+        let mut limits: Vec<(Limit, DocumentPlace)> = Vec::new();
         let mut names: HashMap<&str, u32> = HashMap::new();
         let (mut everywhere, mut matches) = (Vec::new(), Vec::<(&Match, (u32, u32))>::new());
         for (at, rule) in document.limits.iter().enumerate() {
             let position = number(limits.len());
             names.insert(rule.name.as_str(), position);
-            limits.push((self.limit(rule, true), Place::of("limits").index(at)));
+            limits.push((
+                self.limit(rule, true),
+                DocumentPlace::of("limits").index(at),
+            ));
             match &rule.when {
                 None => everywhere.push(position),
                 Some(when) => {
@@ -100,7 +103,7 @@ impl Context<'_> {
             }
         }
         for (at, route) in document.routes.iter().enumerate() {
-            let place = Place::of("routes").index(at).field("limits");
+            let place = DocumentPlace::of("routes").index(at).field("limits");
             let first = number(limits.len());
             for (at, rule) in route.limits.iter().enumerate() {
                 names.insert(rule.name.as_str(), number(limits.len()));
@@ -124,7 +127,7 @@ impl Context<'_> {
     /// Creates the policy of these limits. The index chooses among them.
     fn policy(
         &self,
-        limits: Vec<(Limit, Place)>,
+        limits: Vec<(Limit, DocumentPlace)>,
         index: &Arc<Index>,
         problems: &mut Problems,
     ) -> Option<Policy> {
@@ -133,7 +136,7 @@ impl Context<'_> {
             match policy.try_instances(instances) {
                 Ok(divided) => policy = divided,
                 Err(error) => {
-                    problems.push(Problem::error(Place::of("instances"), error));
+                    problems.push(Problem::error(DocumentPlace::of("instances"), error));
                     return None;
                 }
             }

@@ -50,14 +50,14 @@ enum Feature<'a> {
 #[derive(Default)]
 struct Features {
     hasher: RandomState,
-    sources: Vec<Source>,
+    sources: Vec<MatchSource>,
     lengths_of_hosts: BTreeSet<usize>,
     lengths_of_networks: BTreeSet<u8>,
     segments: usize,
     has_routes: bool,
 }
 
-struct Source {
+struct MatchSource {
     header: Option<Box<str>>,
     key: Arc<KeySource>,
     lengths: BTreeSet<usize>,
@@ -253,7 +253,7 @@ impl Features {
                     None => Arc::clone(&context.default_key),
                     Some(name) => Arc::new(header_source(name)),
                 };
-                self.sources.push(Source {
+                self.sources.push(MatchSource {
                     header: header.map(Into::into),
                     key,
                     lengths: BTreeSet::new(),

@@ -8,5 +8,5 @@ mod render;
 
 pub(crate) use self::nearest::nearest;
 pub use self::one::{Problem, Severity};
-pub(crate) use self::place::{Place, Step};
+pub(crate) use self::place::{DocumentPlace, Step};
 pub use self::problems::Problems;

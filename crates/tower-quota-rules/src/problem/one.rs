@@ -2,7 +2,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::Place;
+use super::place::DocumentPlace;
 
 /// A problem of a document, with its place and its fix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct Problem {
     pub help: Option<String>,
     /// The place in the document as read, without unreadable parts.
     #[serde(skip)]
-    pub(crate) place: Place,
+    pub(crate) place: DocumentPlace,
 }
 
 /// The severity of a problem.
@@ -44,7 +44,7 @@ pub enum Severity {
 
 impl Problem {
     /// Creates a problem from a text with the error, a colon, and the fix.
-    pub(crate) fn new(severity: Severity, place: Place, text: impl fmt::Display) -> Self {
+    pub(crate) fn new(severity: Severity, place: DocumentPlace, text: impl fmt::Display) -> Self {
         let text = text.to_string();
         let (message, help) = match text.rsplit_once(": ") {
             Some((message, help)) => (message.to_owned(), Some(help.to_owned())),
@@ -61,7 +61,7 @@ impl Problem {
         }
     }
 
-    pub(crate) fn error(place: Place, text: impl fmt::Display) -> Self {
+    pub(crate) fn error(place: DocumentPlace, text: impl fmt::Display) -> Self {
         Self::new(Severity::Error, place, text)
     }
 
@@ -73,7 +73,7 @@ impl Problem {
         }
     }
 
-    pub(crate) fn warning(place: Place, text: impl fmt::Display) -> Self {
+    pub(crate) fn warning(place: DocumentPlace, text: impl fmt::Display) -> Self {
         Self::new(Severity::Warning, place, text)
     }
 }

@@ -1,7 +1,7 @@
 use core::fmt;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place(Vec<Step>);
+pub(crate) struct DocumentPlace(Vec<Step>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -11,7 +11,7 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-impl Place {
+impl DocumentPlace {
     pub(crate) fn of(field: &str) -> Self {
         Self::default().field(field)
     }
@@ -35,13 +35,13 @@ impl Place {
     }
 }
 
-impl FromIterator<Step> for Place {
+impl FromIterator<Step> for DocumentPlace {
     fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Self {
         Self(steps.into_iter().collect())
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DocumentPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, step) in self.0.iter().enumerate() {
             match step {

@@ -1,7 +1,7 @@
 use serde::de::IgnoredAny;
 
 use super::tree::{At, Kind, Tree, small};
-use crate::problem::{Place, Problem};
+use crate::problem::{DocumentPlace, Problem};
 
 /// Reads JSON (RFC 8259).
 ///
@@ -67,7 +67,7 @@ fn invalid(error: &serde_json::Error) -> Problem {
     let reason = error.to_string();
     let reason = reason.split(" at line ").next().unwrap_or_default();
     let problem = Problem::error(
-        Place::default(),
+        DocumentPlace::default(),
         format_args!(
             "this is not JSON, {reason}: look for quotes, brackets and commas here and above"
         ),

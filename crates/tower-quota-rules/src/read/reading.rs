@@ -7,7 +7,7 @@ use super::tree::{Kind, Tree};
 use super::{json, yaml};
 use crate::check::{KnownNames, repeated_limit};
 use crate::format::Format;
-use crate::problem::{Place, Problem, Problems, Step};
+use crate::problem::{DocumentPlace, Problem, Problems, Step};
 
 /// A document that is read from a tree, and the nodes that it lacks.
 pub(crate) struct Reading<'t> {
@@ -20,7 +20,7 @@ pub(crate) fn tree(source: &str, format: Format, max_bytes: usize) -> Result<Tre
     // Refuse longer texts, because nodes store positions in 32 bits.
     let most = max_bytes.min(u32::MAX as usize);
     let text = source.strip_prefix('\u{feff}').unwrap_or(source);
-    let refused = |text: fmt::Arguments<'_>| Err(Problem::error(Place::default(), text));
+    let refused = |text: fmt::Arguments<'_>| Err(Problem::error(DocumentPlace::default(), text));
     let tree = match format {
         _ if source.len() > most => refused(format_args!(
             "the document has {} bytes, and at most {most} are read: split it, or allow more in code",

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::problem::{Place, Problem, Step};
+use crate::problem::{DocumentPlace, Problem, Step};
 
 pub(super) const MAX_NESTING: usize = 32;
 
@@ -113,7 +113,7 @@ impl<'s> Tree<'s> {
     }
 
     fn exceeded(&self, at: At, text: &str) -> Problem {
-        Problem::error(Place::default(), text).in_line(self.line_and_column(at))
+        Problem::error(DocumentPlace::default(), text).in_line(self.line_and_column(at))
     }
 
     // These methods read the tree.
@@ -205,7 +205,7 @@ impl<'s> Tree<'s> {
         found
     }
 
-    pub(super) fn place(&self, number: u32) -> Place {
+    pub(super) fn place(&self, number: u32) -> DocumentPlace {
         let mut steps = Vec::new();
         let mut at = 0;
         while at != number {

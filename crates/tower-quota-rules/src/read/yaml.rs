@@ -1,7 +1,7 @@
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError};
 
 use super::tree::{At, Kind, Tree, small};
-use crate::problem::{Place, Problem};
+use crate::problem::{DocumentPlace, Problem};
 
 /// Reads a single document of YAML 1.2, without anchors, aliases and tags.
 ///
@@ -84,5 +84,5 @@ fn reason(info: &str) -> String {
 }
 
 fn refused(place: (u32, u32), text: impl core::fmt::Display) -> Problem {
-    Problem::error(Place::default(), text).in_line(place)
+    Problem::error(DocumentPlace::default(), text).in_line(place)
 }

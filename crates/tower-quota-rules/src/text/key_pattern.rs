@@ -16,7 +16,7 @@ checked_text! {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     /// A byte of the text.
     Byte(u8),
     /// Any character.
@@ -31,7 +31,7 @@ impl KeyPattern {
     pub fn literal_prefix(&self) -> (Vec<u8>, bool) {
         let mut prefix = Vec::new();
         for part in self.parts() {
-            let Part::Byte(byte) = part else {
+            let PatternPart::Byte(byte) = part else {
                 return (prefix, false);
             };
             prefix.push(byte);
@@ -44,8 +44,8 @@ impl KeyPattern {
     pub fn is_prefix(&self) -> bool {
         let mut wild = self
             .parts()
-            .skip_while(|part| matches!(part, Part::Byte(_)));
-        wild.next() == Some(Part::Any) && wild.next().is_none()
+            .skip_while(|part| matches!(part, PatternPart::Byte(_)));
+        wild.next() == Some(PatternPart::Any) && wild.next().is_none()
     }
 
     /// Returns whether a key matches, in time bounded by the product of both lengths, without
@@ -61,12 +61,12 @@ impl KeyPattern {
             let next = pattern.next();
             let step = match (next, key.get(at)) {
                 (None, None) => return true,
-                (Some(Part::Any), _) => {
+                (Some(PatternPart::Any), _) => {
                     retry = Some((pattern.clone(), at));
                     continue;
                 }
-                (Some(Part::Byte(byte)), Some(found)) if byte == *found => 1,
-                (Some(Part::One), Some(_)) => character_length(&key[at..]),
+                (Some(PatternPart::Byte(byte)), Some(found)) if byte == *found => 1,
+                (Some(PatternPart::One), Some(_)) => character_length(&key[at..]),
                 _ => 0,
             };
             if step > 0 {
@@ -122,20 +122,20 @@ struct Parts<'a> {
 }
 
 impl Iterator for Parts<'_> {
-    type Item = Part;
+    type Item = PatternPart;
 
-    fn next(&mut self) -> Option<Part> {
+    fn next(&mut self) -> Option<PatternPart> {
         let (first, rest) = self.text.split_first()?;
         self.text = rest;
         Some(match first {
-            b'*' => Part::Any,
-            b'?' => Part::One,
+            b'*' => PatternPart::Any,
+            b'?' => PatternPart::One,
             b'\\' => {
                 let (escaped, rest) = self.text.split_first()?;
                 self.text = rest;
-                Part::Byte(*escaped)
+                PatternPart::Byte(*escaped)
             }
-            byte => Part::Byte(*byte),
+            byte => PatternPart::Byte(*byte),
         })
     }
 }

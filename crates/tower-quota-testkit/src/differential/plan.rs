@@ -16,7 +16,7 @@ pub(super) const KEYS: usize = 3;
 const LAST: u64 = 1 << 52;
 
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct TracePlan {
     /// The first instant in microseconds since the epoch.
     pub(super) start: u64,
     /// The limits' own quotas come first, followed by the quotas to which limits may change.
@@ -99,7 +99,7 @@ pub(super) fn keys() -> [Key<'static>; KEYS] {
     ]
 }
 
-impl Plan {
+impl TracePlan {
     pub(super) fn charges<'a>(
         &'a self,
         step: &Step,
@@ -237,7 +237,7 @@ impl ChargePlan {
         }
     }
 
-    fn build<'a>(&self, plan: &'a Plan, keys: &'a [Key<'static>; KEYS]) -> Charge<'a> {
+    fn build<'a>(&self, plan: &'a TracePlan, keys: &'a [Key<'static>; KEYS]) -> Charge<'a> {
         let quota = &plan.quotas[self.quota];
         let cost = match self.cost {
             Cost::Units(units) => units,

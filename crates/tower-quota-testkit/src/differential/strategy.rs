@@ -17,7 +17,7 @@ use proptest::sample::{Index, select, subsequence};
 use proptest::{bool, option};
 use tower_quota_core::{Algorithm, ChargeMode, Penalty, Quota};
 
-use super::plan::{Action, ChargePlan, Cost, KEYS, LIMITS, Pause, Plan, Step};
+use super::plan::{Action, ChargePlan, Cost, KEYS, LIMITS, Pause, Step, TracePlan};
 use crate::conformance::Capability;
 
 const QUOTAS: usize = LIMITS.len() + 3;
@@ -43,7 +43,7 @@ impl Contents {
         !self.lacks.contains(&capability)
     }
 
-    pub(super) fn plan(self) -> impl Strategy<Value = Plan> {
+    pub(super) fn plan(self) -> impl Strategy<Value = TracePlan> {
         let start = prop_oneof![3 => Just(NOVEMBER), 1 => of_any_size(46)];
         let buckets = || self.quota(vec![Algorithm::TokenBucket]);
         let with_buckets = (
@@ -62,7 +62,7 @@ impl Contents {
             vec(self.step(policies), 1..50).prop_map(move |mut steps| {
                 let (quotas, penalties) = (quotas.clone(), penalties.clone());
                 steps.extend((0..KEYS).map(Step::look));
-                Plan {
+                TracePlan {
                     start,
                     quotas,
                     penalties,

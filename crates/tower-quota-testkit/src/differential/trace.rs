@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use tower_quota_core::{Charge, Clock, Decision, Entry, Key, Operation, Store, Timestamp};
 
 use super::Differential;
-use super::plan::{KEYS, Plan, Step, keys};
+use super::plan::{KEYS, Step, TracePlan, keys};
 use crate::clock::ManualClock;
 use crate::conformance::Failure;
 use crate::model::{Model, is_same};
@@ -12,7 +12,7 @@ use crate::model::{Model, is_same};
 /// A random trace of requests. Compare each trace on a store of its own.
 #[derive(Debug)]
 pub struct RandomTrace<'a> {
-    plan: &'a Plan,
+    plan: &'a TracePlan,
     clock: ManualClock,
     prefix: String,
     settings: Differential,
@@ -29,7 +29,7 @@ struct Comparison<'a, S> {
 }
 
 impl<'a> RandomTrace<'a> {
-    pub(super) fn new(plan: &'a Plan, prefix: String, settings: Differential) -> Self {
+    pub(super) fn new(plan: &'a TracePlan, prefix: String, settings: Differential) -> Self {
         let clock = ManualClock::at(Timestamp::from_micros(plan.start));
         Self {
             plan,

@@ -18,7 +18,7 @@ use crate::clients::Blocks;
 #[cfg(feature = "top")]
 use crate::clients::{TopClient, TopWindow};
 use crate::head::RequestHead;
-use crate::layer::{RateLimitLayer, Shared};
+use crate::layer::{LayerState, RateLimitLayer};
 use crate::limit::Limit;
 use crate::policy::{Explained, Plan, Policy, RequestCharges};
 use crate::settle::within;
@@ -60,7 +60,7 @@ use crate::settle::within;
 /// ```
 #[derive(Debug)]
 pub struct RateLimitHandle<S> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<LayerState<S>>,
 }
 
 impl<S: Store> RateLimitLayer<S> {

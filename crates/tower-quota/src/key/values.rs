@@ -32,17 +32,17 @@ use crate::valid::valid_header;
 pub struct ValueKey {
     scope: Name,
     pub(super) text: Name,
-    place: Place,
+    place: KeyPlace,
 }
 
 impl ValueKey {
     /// Makes an extractor from its text, a word with an argument or without.
-    fn new(text: impl AsRef<str>, place: Place) -> Self {
+    fn new(text: impl AsRef<str>, place: KeyPlace) -> Self {
         // Stored counters depend on the scope, so never change the text.
         let text = text.as_ref().trim_end().to_owned();
         let (word, argument) = text.split_at(text.find(' ').unwrap_or(text.len()));
         let kind = match place {
-            Place::Bearer => String::from("bearer token"),
+            KeyPlace::Bearer => String::from("bearer token"),
             _ => word.replace('_', " "),
         };
         Self {
@@ -55,7 +55,7 @@ impl ValueKey {
     /// Returns the key of this decoded value.
     pub fn key_of(&self, value: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
         match self.place {
-            Place::Host => Key::owned(self.scope, host_of(value.as_ref()).into_owned()),
+            KeyPlace::Host => Key::owned(self.scope, host_of(value.as_ref()).into_owned()),
             _ => Key::owned(self.scope, value),
         }
     }
@@ -86,7 +86,7 @@ impl KeyExtractor for ValueKey {
     }
 
     fn has_credentials(&self) -> bool {
-        matches!(self.place, Place::Bearer | Place::BasicUser)
+        matches!(self.place, KeyPlace::Bearer | KeyPlace::BasicUser)
     }
 
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
@@ -107,7 +107,7 @@ pub(crate) fn is_conflict(key: &Key<'_>) -> bool {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum KeyPlace {
     Header(HeaderName),
     Bearer,
     BasicUser,
@@ -126,7 +126,7 @@ enum Place {
     Metadata(HeaderName),
 }
 
-impl Place {
+impl KeyPlace {
     fn each_value<'r>(&self, head: &RequestHead<'r>, visit: &mut dyn FnMut(SentValue<'r>)) {
         match self {
             Self::Header(name) => lines(head, name).for_each(|line| visit(Some(line.into()))),
@@ -174,7 +174,7 @@ pub fn try_header(name: &str) -> Result<ValueKey, InvalidHeaderName> {
 }
 
 fn header_key(name: HeaderName) -> ValueKey {
-    ValueKey::new(format!("header {name}"), Place::Header(name))
+    ValueKey::new(format!("header {name}"), KeyPlace::Header(name))
 }
 
 /// Counts by a cookie (RFC 6265), decoded and without quotes.
@@ -183,7 +183,7 @@ fn header_key(name: HeaderName) -> ValueKey {
 #[doc(alias = "session")]
 pub fn cookie(name: impl Into<Name>) -> ValueKey {
     let name = name.into();
-    ValueKey::new(format!("cookie {name}"), Place::Cookie(name))
+    ValueKey::new(format!("cookie {name}"), KeyPlace::Cookie(name))
 }
 
 /// Counts by the token in `Authorization: Bearer`, without verifying the token (RFC 6750).
@@ -191,7 +191,7 @@ pub fn cookie(name: impl Into<Name>) -> ValueKey {
 /// If your tokens are renewed, use `jwt_claim` (feature `jwt`).
 #[doc(alias = "access token")]
 pub fn bearer() -> ValueKey {
-    ValueKey::new("bearer", Place::Bearer)
+    ValueKey::new("bearer", KeyPlace::Bearer)
 }
 
 /// Counts by the user in `Authorization: Basic`, ignoring the password (RFC 7617).
@@ -200,13 +200,13 @@ pub fn bearer() -> ValueKey {
 /// clients can use up the quota. Unreadable or empty names are missing keys.
 #[doc(alias = "login")]
 pub fn basic_user() -> ValueKey {
-    ValueKey::new("basic_user", Place::BasicUser)
+    ValueKey::new("basic_user", KeyPlace::BasicUser)
 }
 
 /// Counts by a query parameter, for example an API key, decoded as a form.
 pub fn query(name: impl Into<Name>) -> ValueKey {
     let name = name.into();
-    ValueKey::new(format!("query {name}"), Place::Query(name))
+    ValueKey::new(format!("query {name}"), KeyPlace::Query(name))
 }
 
 /// Counts by the decoded [full path](RequestHead::path) without the query.
@@ -214,14 +214,17 @@ pub fn query(name: impl Into<Name>) -> ValueKey {
 /// Prefer `route` (feature `axum`), or add the client by [`all`](super::all()), because clients can make up paths.
 #[doc(alias = "url")]
 pub fn path() -> ValueKey {
-    ValueKey::new("path", Place::Path)
+    ValueKey::new("path", KeyPlace::Path)
 }
 
 /// Counts by a decoded segment of the [full path](RequestHead::path).
 ///
 /// Segment 1 of `/tenants/acme/users` is `acme`.
 pub fn path_segment(index: usize) -> ValueKey {
-    ValueKey::new(format!("path_segment {index}"), Place::PathSegment(index))
+    ValueKey::new(
+        format!("path_segment {index}"),
+        KeyPlace::PathSegment(index),
+    )
 }
 
 /// Counts by the requested host, in lower case, without port and trailing dot.
@@ -234,7 +237,7 @@ pub fn path_segment(index: usize) -> ValueKey {
 #[doc(alias = "authority")]
 #[doc(alias = "virtual host")]
 pub fn host() -> ValueKey {
-    ValueKey::new("host", Place::Host)
+    ValueKey::new("host", KeyPlace::Host)
 }
 
 /// Counts by the method, like `GET` or `POST`.
@@ -242,7 +245,7 @@ pub fn host() -> ValueKey {
 /// Methods outside RFC 9110, except `PATCH`, share the counter of `other`.
 #[doc(alias = "verb")]
 pub fn method() -> ValueKey {
-    ValueKey::new("method", Place::Method)
+    ValueKey::new("method", KeyPlace::Method)
 }
 
 /// Counts by the called gRPC service, like `helloworld.Greeter`.
@@ -250,13 +253,13 @@ pub fn method() -> ValueKey {
 /// Like gRPC servers, the extractor ignores the content type. If your router serves other two-segment paths, add
 /// [`when::grpc_service`](crate::when::grpc_service). Clients can make up services, so put the layer inside the routes.
 pub fn grpc_service() -> ValueKey {
-    ValueKey::new("grpc_service", Place::GrpcService)
+    ValueKey::new("grpc_service", KeyPlace::GrpcService)
 }
 
 /// Counts by the called gRPC method, like `helloworld.Greeter/SayHello`.
 #[doc(alias = "rpc")]
 pub fn grpc_method() -> ValueKey {
-    ValueKey::new("grpc_method", Place::GrpcMethod)
+    ValueKey::new("grpc_method", KeyPlace::GrpcMethod)
 }
 
 /// Counts by gRPC metadata, like [`header`](super::header()).
@@ -279,7 +282,7 @@ pub fn try_metadata(name: &str) -> Result<ValueKey, InvalidHeaderName> {
 }
 
 fn metadata_key(name: HeaderName) -> ValueKey {
-    ValueKey::new(format!("metadata {name}"), Place::Metadata(name))
+    ValueKey::new(format!("metadata {name}"), KeyPlace::Metadata(name))
 }
 
 /// Counts by axum's matched route, like `/users/{id}`, including `nest` prefixes.
@@ -291,7 +294,7 @@ fn metadata_key(name: HeaderName) -> ValueKey {
 #[doc(alias = "endpoint")]
 #[cfg(feature = "axum")]
 pub fn route() -> ValueKey {
-    ValueKey::new("route", Place::Route)
+    ValueKey::new("route", KeyPlace::Route)
 }
 
 /// Counts by a decoded parameter of axum's matched route.
@@ -300,5 +303,8 @@ pub fn route() -> ValueKey {
 #[cfg(feature = "axum")]
 pub fn path_parameter(name: impl Into<Name>) -> ValueKey {
     let name = name.into();
-    ValueKey::new(format!("path_parameter {name}"), Place::PathParameter(name))
+    ValueKey::new(
+        format!("path_parameter {name}"),
+        KeyPlace::PathParameter(name),
+    )
 }

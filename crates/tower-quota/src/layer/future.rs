@@ -14,7 +14,7 @@ use tower_service::Service;
 use super::admission::Finish;
 use super::body::ResponseBody;
 use super::pipeline::without_turn;
-use super::shared::Shared;
+use super::shared::LayerState;
 use super::stage::{Stage, Step};
 use crate::observe::Event;
 use crate::request::RequestContext;
@@ -67,7 +67,7 @@ pub(super) fn tell_answer(decision: &Decision, context: &RequestContext, duratio
 
 /// Waits until the request is refused, or until a clone of the service is ready for it.
 pub(super) async fn wait<Svc, S, B>(
-    shared: Arc<Shared<S>>,
+    shared: Arc<LayerState<S>>,
     mut stage: Stage<S>,
     mut service: Svc,
     mut request: Request<B>,
@@ -130,7 +130,7 @@ impl<F, E> fmt::Debug for ResponseFuture<F, E> {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> LayerState<S> {
     pub(super) async fn resume<B>(
         self: &Arc<Self>,
         stage: Stage<S>,

@@ -9,7 +9,7 @@ use tower_quota_core::{MemoryStore, Name, RefusalCache, Store};
 
 use super::service::RateLimit;
 use super::settings::Settings;
-use super::shared::Shared;
+use super::shared::LayerState;
 use crate::checks::Check;
 use crate::degraded::LocalCounters;
 use crate::observe::Decided;
@@ -31,7 +31,7 @@ use crate::valid::valid;
 #[derive(Debug)]
 #[must_use]
 pub struct RateLimitLayer<S> {
-    pub(crate) shared: Arc<Shared<S>>,
+    pub(crate) shared: Arc<LayerState<S>>,
 }
 
 impl<S: Store> RateLimitLayer<S> {
@@ -55,7 +55,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// ```
     pub fn with_refusal_cache(cache: RefusalCache<S>, policy: Policy) -> Self {
         Self {
-            shared: Arc::new(Shared::new(cache, policy)),
+            shared: Arc::new(LayerState::new(cache, policy)),
         }
     }
 

@@ -33,4 +33,4 @@ pub use self::layer::RateLimitLayer;
 pub use self::refuse::CloseConnection;
 pub use self::service::RateLimit;
 pub(crate) use self::settings::Settings;
-pub(crate) use self::shared::Shared;
+pub(crate) use self::shared::LayerState;

@@ -8,7 +8,7 @@ use http::{Request, Response};
 use tower_quota_core::{Charge, Outcome, Overloaded, Store, Undecidable};
 
 use super::admission::Admission;
-use super::shared::Shared;
+use super::shared::LayerState;
 use super::stage::Step;
 use crate::degraded::{Degraded, OnStoreFailure};
 use crate::limit::{Flagged, Limit};
@@ -18,7 +18,7 @@ use crate::request::RequestContext;
 use crate::response::{Reason, RefusalBody};
 use crate::settle::StoreCallError;
 
-impl<S: Store> Shared<S> {
+impl<S: Store> LayerState<S> {
     #[cold]
     pub(super) fn fall_back<B>(
         self: &Arc<Self>,

@@ -4,7 +4,7 @@ use http::Request;
 use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, RefusalCheck, Store};
 
 use super::admission::Admission;
-use super::shared::Shared;
+use super::shared::LayerState;
 use super::stage::{Stage, Step};
 use crate::head::RequestHead;
 use crate::limit::Flagged;
@@ -17,7 +17,7 @@ use crate::request::{RequestContext, ResponseContext, Rules, Waiter};
 use crate::response::{Reason, Report};
 use crate::settle::{ChargeRecord, Counted, InFlight, Settler};
 
-impl<S: Store> Shared<S> {
+impl<S: Store> LayerState<S> {
     #[inline]
     pub(super) fn begin<B>(self: &Arc<Self>, request: &mut Request<B>) -> Step<S> {
         let rules = &self.rules();

@@ -8,7 +8,7 @@ use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response, Version};
 use tower_quota_core::{Decision, Key, Name, Store};
 
-use super::shared::Shared;
+use super::shared::LayerState;
 use crate::head::RequestHead;
 use crate::limit::Limit;
 use crate::observe::Decided;
@@ -27,7 +27,7 @@ const SECOND: Duration = Duration::from_secs(1);
 #[non_exhaustive]
 pub struct CloseConnection;
 
-impl<S: Store> Shared<S> {
+impl<S: Store> LayerState<S> {
     /// Refuses a request whose decision needs no wait, and therefore no context.
     pub(super) fn refuse_at_once<B>(
         &self,

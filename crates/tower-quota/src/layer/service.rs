@@ -7,7 +7,7 @@ use tower_service::Service;
 
 use super::body::ResponseBody;
 use super::future::{ResponseFuture, State, wait};
-use super::shared::Shared;
+use super::shared::LayerState;
 use super::stage::Step;
 
 /// A service behind a [`Policy`](crate::Policy), made by a [`RateLimitLayer`](crate::RateLimitLayer).
@@ -18,11 +18,11 @@ use super::stage::Step;
 #[derive(Debug)]
 pub struct RateLimit<Svc, S> {
     inner: Svc,
-    shared: Arc<Shared<S>>,
+    shared: Arc<LayerState<S>>,
 }
 
 impl<Svc, S> RateLimit<Svc, S> {
-    pub(super) const fn new(inner: Svc, shared: Arc<Shared<S>>) -> Self {
+    pub(super) const fn new(inner: Svc, shared: Arc<LayerState<S>>) -> Self {
         Self { inner, shared }
     }
 

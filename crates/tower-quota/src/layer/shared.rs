@@ -23,7 +23,7 @@ use crate::policy::Policy;
 use crate::request::{Observed, Queue, Rules};
 use crate::settle::{Counted, DroppedRelease, LostHold, Settler, detach, within};
 
-pub(crate) struct Shared<S> {
+pub(crate) struct LayerState<S> {
     pub(crate) store: CachedStore<S>,
     keeper: HoldKeeper<CachedStore<S>>,
     state: Arc<State>,
@@ -48,7 +48,7 @@ pub(crate) type CachedStore<S> = RefusalCache<S>;
 /// The shortest timeout of refunds and settlements, which no request waits for.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-impl<S: Store> Shared<S> {
+impl<S: Store> LayerState<S> {
     pub(super) fn new(store: CachedStore<S>, policy: Policy) -> Self {
         Self::with(store, policy, Arc::default(), Checks::default())
     }
@@ -93,12 +93,12 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    pub(crate) fn boxed(&self) -> Shared<BoxStore> {
-        Shared::of(self.store.boxed(), Arc::clone(&self.state))
+    pub(crate) fn boxed(&self) -> LayerState<BoxStore> {
+        LayerState::of(self.store.boxed(), Arc::clone(&self.state))
     }
 }
 
-impl<S> Deref for Shared<S> {
+impl<S> Deref for LayerState<S> {
     type Target = State;
 
     #[inline]
@@ -146,7 +146,7 @@ impl State {
     }
 }
 
-impl<S: Store> Settler for Shared<S> {
+impl<S: Store> Settler for LayerState<S> {
     fn apply(
         &self,
         counted: Counted,
@@ -263,7 +263,7 @@ fn tell_failure(rules: &Rules, kind: StoreFailureKind, error: &(dyn Error + 'sta
     rules.observers.tell(&Event::Failed(failure), rules);
 }
 
-impl<S: fmt::Debug> fmt::Debug for Shared<S> {
+impl<S: fmt::Debug> fmt::Debug for LayerState<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared")
             .field("store", &self.store)

@@ -8,7 +8,7 @@ use tower_quota_core::Store;
 use super::admission::Admission;
 use super::shared::CachedStore;
 use crate::policy::LookUps;
-use crate::request::{Place, RequestContext, Rules};
+use crate::request::{RequestContext, Rules, WaitingPlace};
 use crate::response::RefusalBody;
 use crate::settle::{InFlight, RecordedCharge};
 use crate::traced::CallSpan;
@@ -34,7 +34,7 @@ pub(super) enum Stage<S: Store> {
     },
     Queue {
         wait: Duration,
-        place: Place,
+        place: WaitingPlace,
         /// The admission, which refunds the turn if the request is dropped.
         admission: Admission,
         /// The units to take when the turn comes, so that waiting requests hold nothing.

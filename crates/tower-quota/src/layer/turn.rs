@@ -8,14 +8,14 @@ use tower_quota_core::{Charge, Operation, Store};
 
 use super::admission::Admission;
 use super::future::tell_answer;
-use super::shared::{CachedStore, Shared};
+use super::shared::{CachedStore, LayerState};
 use super::stage::Step;
 use crate::limit::{Flagged, Limit};
 use crate::observe::now;
 use crate::request::RequestContext;
 use crate::settle::{ChargeRecord, Counted, InFlight, RecordedCharge, StoreCallError};
 
-impl<S: Store> Shared<S> {
+impl<S: Store> LayerState<S> {
     /// Decides the concurrency limits of a request whose wait is over.
     ///
     /// Dropping the admission refunds the other charges.

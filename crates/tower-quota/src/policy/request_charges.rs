@@ -24,7 +24,7 @@ const INLINE_LIMITS: usize = 4;
 pub(crate) struct RequestCharges<'p, 'r> {
     plan: &'p Plan,
     keys: SmallVec<[ReadKey<'r>; INLINE_LIMITS]>,
-    parts: SmallVec<[Part<'p>; INLINE_LIMITS]>,
+    parts: SmallVec<[PlannedCharge<'p>; INLINE_LIMITS]>,
     overrides: Vec<(Name, Quota)>,
     /// The reason to refuse the request if the limits admit it.
     pub(crate) refusal: Option<Reason<'static>>,
@@ -56,7 +56,7 @@ struct ReadKey<'r> {
     found: Option<Key<'r>>,
 }
 
-struct Part<'p> {
+struct PlannedCharge<'p> {
     planned: &'p PlannedLimit,
     key: usize,
     units: u64,
@@ -108,8 +108,9 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
     #[cold]
     fn leave_out_shared(&mut self) {
         let parts = core::mem::take(&mut self.parts);
-        let is_own =
-            |part: &Part<'p>| !self.key(part).as_bytes().is_empty() && !self.charge(part).is_hold();
+        let is_own = |part: &PlannedCharge<'p>| {
+            !self.key(part).as_bytes().is_empty() && !self.charge(part).is_hold()
+        };
         self.parts = parts.into_iter().filter(is_own).collect();
     }
 
@@ -155,7 +156,7 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
             .simple
             .as_ref()
             .map_or_else(|| limit.units(head), |simple| simple.cost);
-        self.parts.push(Part {
+        self.parts.push(PlannedCharge {
             planned,
             key,
             units,
@@ -236,7 +237,7 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
     }
 
     #[inline]
-    fn key(&self, part: &Part<'_>) -> &Key<'_> {
+    fn key(&self, part: &PlannedCharge<'_>) -> &Key<'_> {
         self.keys[part.key]
             .found
             .as_ref()
@@ -259,7 +260,7 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
     }
 
     #[inline]
-    fn charge<'a>(&'a self, part: &'a Part<'p>) -> Charge<'a> {
+    fn charge<'a>(&'a self, part: &'a PlannedCharge<'p>) -> Charge<'a> {
         let (limit, key) = (&part.planned.limit, self.key(part));
         match &part.planned.simple {
             Some(simple) if self.other_quota(simple.name).is_none() => {

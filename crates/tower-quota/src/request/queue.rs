@@ -31,7 +31,7 @@ pub(crate) struct Waiter<'a> {
     pub(crate) key: &'a Key<'a>,
 }
 
-pub(crate) struct Place {
+pub(crate) struct WaitingPlace {
     queue: Arc<Queue>,
     numbers: Numbers,
 }
@@ -68,7 +68,7 @@ impl Queue {
         self.places.lock().has_room(numbers)
     }
 
-    pub(crate) fn place(self: &Arc<Self>, waiter: &Waiter<'_>) -> Option<Place> {
+    pub(crate) fn place(self: &Arc<Self>, waiter: &Waiter<'_>) -> Option<WaitingPlace> {
         let numbers = self.numbers(waiter);
         let mut places = self.places.lock();
         if !places.has_room(numbers) {
@@ -78,7 +78,7 @@ impl Queue {
         for number in numbers.into_iter().flatten() {
             *places.of.entry(number).or_default() += 1;
         }
-        Some(Place {
+        Some(WaitingPlace {
             queue: Arc::clone(self),
             numbers,
         })
@@ -113,7 +113,7 @@ impl Places {
     }
 }
 
-impl Place {
+impl WaitingPlace {
     pub(crate) async fn closed(&self) {
         let notified = self.queue.closed.notified();
         // The queue may have closed between taking the place and creating the notification.
@@ -124,7 +124,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for WaitingPlace {
     fn drop(&mut self) {
         let mut places = self.queue.places.lock();
         places.waiting -= 1;

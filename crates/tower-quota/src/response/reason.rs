@@ -42,7 +42,7 @@ pub enum Reason<'a> {
     StoreFailure(&'a (dyn Error + Send + Sync + 'static)),
 }
 
-pub(super) struct Answer {
+pub(super) struct ReasonCodes {
     pub(super) status: StatusCode,
     pub(super) grpc_code: i32,
     pub(super) error_info: &'static str,
@@ -56,7 +56,7 @@ impl<'a> Reason<'a> {
         }
     }
 
-    pub(super) const fn answer(&self) -> Answer {
+    pub(super) const fn answer(&self) -> ReasonCodes {
         let (status, grpc_code, error_info) = match self {
             Self::OverQuota(_) => (StatusCode::TOO_MANY_REQUESTS, 8, "RATE_LIMIT_EXCEEDED"),
             Self::NeverFits(_) => (StatusCode::BAD_REQUEST, 3, "COST_ABOVE_RATE_LIMIT"),
@@ -84,7 +84,7 @@ impl<'a> Reason<'a> {
                 "RATE_LIMIT_UNAVAILABLE",
             ),
         };
-        Answer {
+        ReasonCodes {
             status,
             grpc_code,
             error_info,

@@ -29,14 +29,14 @@ pub(super) struct ChargeSpec {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Request {
+pub(super) struct RecordedRequest {
     pub(super) operation: Operation,
     pub(super) charges: Vec<ChargeSpec>,
 }
 
 #[derive(Debug)]
 pub(super) struct Call {
-    pub(super) request: Request,
+    pub(super) request: RecordedRequest,
     pub(super) decision: Decision,
     pub(super) begun: u64,
     pub(super) ended: u64,
@@ -52,7 +52,7 @@ pub(super) fn key(number: usize) -> Key<'static> {
     }
 }
 
-impl Request {
+impl RecordedRequest {
     pub(super) fn call(&self, store: &MemoryStore, ticks: &AtomicU64) -> Call {
         let keys: [Key<'_>; KEYS] = core::array::from_fn(key);
         let charges = self.charges(&keys);

@@ -5,7 +5,7 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use super::crowd::Crowd;
-use super::history::{Call, ChargeSpec, EVERYONE, Entries, Request, explain};
+use super::history::{Call, ChargeSpec, EVERYONE, Entries, RecordedRequest, explain};
 use crate::charge::Operation;
 use crate::memory::MemoryStore;
 use crate::quota::Quota;
@@ -87,7 +87,8 @@ fn history(store: &MemoryStore, crowd: &Crowd, threads: usize, random: &mut Rand
     crowd.gather(threads);
     thread::scope(|scope| {
         for number in 0..threads {
-            let mut requests: Vec<Request> = (0..REQUESTS).map(|_| random.request()).collect();
+            let mut requests: Vec<RecordedRequest> =
+                (0..REQUESTS).map(|_| random.request()).collect();
             if number == 0 {
                 requests[0] = random.locked_request();
             }
@@ -123,7 +124,7 @@ fn history(store: &MemoryStore, crowd: &Crowd, threads: usize, random: &mut Rand
     };
     let all = (0..=EVERYONE).flat_map(peek).collect();
     calls.push(
-        Request {
+        RecordedRequest {
             operation: Operation::Check,
             charges: all,
         }
@@ -170,7 +171,7 @@ impl Random {
         }
     }
 
-    fn request(&mut self) -> Request {
+    fn request(&mut self) -> RecordedRequest {
         let client = self.pick(&[0, 0, 0, 1]);
         let (minute, hour) = (&LIMITS[..1], &LIMITS[1..2]);
         let charges = match self.below(10) {
@@ -192,13 +193,13 @@ impl Random {
             )],
             _ => return self.locked_request(),
         };
-        Request {
+        RecordedRequest {
             operation: Operation::Check,
             charges,
         }
     }
 
-    fn locked_request(&mut self) -> Request {
+    fn locked_request(&mut self) -> RecordedRequest {
         let client = self.pick(&[0, 0, 0, 1]);
         let mut spec = self.spec(client, &LIMITS);
         let taken_at = NOW;
@@ -212,7 +213,7 @@ impl Random {
         if operation == Operation::Check {
             spec.cost = 0;
         }
-        Request {
+        RecordedRequest {
             operation,
             charges: vec![spec],
         }

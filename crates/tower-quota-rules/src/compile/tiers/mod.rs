@@ -16,7 +16,7 @@ pub use self::tier::Tier;
 use super::key_patterns::KeyPatterns;
 use super::key_source::KeySource;
 use crate::document::{Document, Grants};
-use crate::problem::{Place, Problem, Problems};
+use crate::problem::{DocumentPlace, Problem, Problems};
 
 pub(crate) struct Tiers {
     default_key: Arc<KeySource>,
@@ -84,7 +84,7 @@ impl Tiers {
             }
         }
         for (text, rule) in &document.overrides {
-            let place = || Place::of("overrides").field(text);
+            let place = || DocumentPlace::of("overrides").field(text);
             let Some((part, key)) = compiled.default_key.parse(text) else {
                 problems.push(Problem::error(
                     place(),
