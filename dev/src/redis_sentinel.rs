@@ -94,8 +94,18 @@ impl RedisSentinel {
     }
 
     /// Makes a sentinel promote the replica while the primary is up.
+    ///
+    /// A sentinel gives a failover up if the replica was silent for a moment, and then needs another command. During a
+    /// failover it refuses further commands.
     pub fn fail_over(&self) {
-        self.tell_sentinel(0, "SENTINEL FAILOVER mymaster");
+        let replica = usize::from(self.servers[0].replicates("role:master"));
+        wait_until("the replica is promoted", || {
+            let is_promoted = self.servers[replica].replicates("role:master");
+            if !is_promoted {
+                self.sentinels[0].ask("SENTINEL FAILOVER mymaster");
+            }
+            is_promoted
+        });
     }
 
     /// Waits until a server is a primary and a sentinel reports it. The other sentinels may not know yet.
