@@ -1,4 +1,5 @@
 use core::error::Error;
+use core::time::Duration;
 
 use crate::name::Name;
 
@@ -15,13 +16,18 @@ pub trait HoldEvents: Send + Sync + 'static {
         true
     }
 
-    /// The longest hold has ended, so the units return while the work runs.
-    fn outlived(&self, limit: Name) {
-        let _ = limit;
+    /// The work still holds units after the longest time, so the units have returned.
+    fn outlived(&self, limit: Name, longest: Duration) {
+        let _ = (limit, longest);
     }
 
     /// Too many releases wait for the store, so the keeper has dropped the oldest.
     fn dropped(&self) {}
+
+    /// Returns the timeout of calls, at most a third of the `ttl`.
+    fn call_timeout(&self) -> Duration {
+        Duration::MAX
+    }
 }
 
 impl HoldEvents for () {}

@@ -1,7 +1,7 @@
 //! The holds of a keeper, and the calls that are due. Time is passed in.
 
 use core::time::Duration;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 const MOST_CALLS: usize = 256;
 /// The pause after a failure of the only call under way, and before a failed release is repeated.
 const PAUSE: Duration = Duration::from_millis(500);
-const MOST_OWED: usize = 10_000;
+const MOST_FAILED_RELEASES: usize = 10_000;
 
 /// A hold of a keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) struct Ledger {
     origin: Instant,
     holds: HashMap<u64, Held>,
     due: BTreeSet<(Instant, u64)>,
-    owed: VecDeque<Owed>,
+    due_releases: BTreeSet<(Instant, u64)>,
     last_id: u64,
     most_calls: usize,
     /// The keeper calls the store again from this instant on.
@@ -38,28 +38,31 @@ pub(super) struct Ledger {
 struct Held {
     charge: OwnedCharge,
     taken_at: Timestamp,
+    longest: Option<Duration>,
+    /// The end of the longest hold, or of the repeated release.
     ends: Option<Instant>,
     renewed: Instant,
+    next: NextCall,
     /// When to call the store. Absent during a call, and after the longest hold.
     due: Option<Instant>,
-    /// Whether the store has lost the units.
-    is_lost: bool,
+    is_called: bool,
     /// Whether the work ended while the keeper took the units again.
     is_released: bool,
 }
 
-/// A release that failed.
-struct Owed {
-    charge: OwnedCharge,
-    taken_at: Timestamp,
-    due: Instant,
-    until: Instant,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NextCall {
+    Renew,
+    /// The store has lost the units.
+    TakeAgain,
+    /// An earlier release has failed.
+    Release,
 }
 
 /// What the task does next.
 pub(super) enum Step {
     Call(Call),
-    Outlived(Name),
+    Outlived(Name, Duration),
     /// Waits for an answer, or for the next call.
     Wait(Option<Instant>),
     End,
@@ -69,16 +72,8 @@ pub(super) enum Step {
 pub(super) struct Call {
     pub(super) operation: Operation,
     pub(super) charges: Vec<OwnedCharge>,
+    ids: Vec<u64>,
     sent: Instant,
-    purpose: Purpose,
-}
-
-enum Purpose {
-    /// Renews these holds, or takes one again.
-    Keep(Vec<u64>),
-    Release {
-        until: Instant,
-    },
 }
 
 impl Held {
@@ -91,18 +86,18 @@ impl Held {
     }
 
     fn operation(&self) -> Operation {
-        match self.is_lost {
+        let taken_at = self.taken_at;
+        match self.next {
+            NextCall::Renew => Operation::Renew { taken_at },
             // The new instant of the units is the instant of the answer.
-            true => Operation::Charge,
-            false => Operation::Renew {
-                taken_at: self.taken_at,
-            },
+            NextCall::TakeAgain => Operation::Surcharge { taken_at },
+            NextCall::Release => Operation::Refund { taken_at },
         }
     }
 
     /// Returns whether the longest hold ends before the units expire.
-    fn is_over(&self) -> bool {
-        let expires = self.renewed + self.ttl();
+    fn is_over(&self, now: Instant) -> bool {
+        let expires = now.max(self.renewed + self.ttl());
         self.ends.is_some_and(|ends| expires >= ends)
     }
 }
@@ -121,7 +116,7 @@ impl Ledger {
             origin: now,
             holds: HashMap::new(),
             due: BTreeSet::new(),
-            owed: VecDeque::new(),
+            due_releases: BTreeSet::new(),
             last_id: 0,
             most_calls: MOST_CALLS,
             resumes: now,
@@ -137,33 +132,37 @@ impl Ledger {
         longest: Option<Duration>,
         now: Instant,
     ) -> (HoldId, Instant) {
-        self.last_id += 1;
-        let id = self.last_id;
         let held = Held {
             charge,
             taken_at,
+            longest,
             ends: longest.and_then(|longest| now.checked_add(longest)),
             renewed: now,
+            next: NextCall::Renew,
             due: None,
-            is_lost: false,
+            is_called: false,
             is_released: false,
         };
         // Renewing after a third of the time leaves room to repeat a failed renewal.
         let due = self.tick(now, held.ttl() / 3, held.ttl());
-        self.holds.insert(id, held);
-        self.call_at(id, due);
-        (HoldId(id), due)
+        (self.insert(held, due), due)
+    }
+
+    fn insert(&mut self, held: Held, due: Instant) -> HoldId {
+        self.last_id += 1;
+        self.holds.insert(self.last_id, held);
+        self.call_at(self.last_id, due);
+        HoldId(self.last_id)
     }
 
     pub(super) fn taken_at(&self, HoldId(id): HoldId) -> Option<Timestamp> {
         let held = self.holds.get(&id)?;
-        (!held.is_lost).then_some(held.taken_at)
+        (held.next == NextCall::Renew).then_some(held.taken_at)
     }
 
     pub(super) fn release(&mut self, HoldId(id): HoldId) -> Option<Timestamp> {
         let held = self.holds.get_mut(&id)?;
-        let is_taken_again = held.is_lost && held.due.is_none();
-        if is_taken_again {
+        if held.next == NextCall::TakeAgain && held.is_called {
             // The answer has the instant of the units, so the release follows the answer.
             held.is_released = true;
             return None;
@@ -176,31 +175,32 @@ impl Ledger {
     }
 
     /// Keeps a failed release. Returns when to repeat the release, and whether the oldest one was dropped.
-    pub(super) fn owe(
+    pub(super) fn repeat_release(
         &mut self,
         charge: OwnedCharge,
         taken_at: Timestamp,
         now: Instant,
     ) -> (Instant, bool) {
+        let is_full = self.due_releases.len() >= MOST_FAILED_RELEASES;
+        if is_full && let Some((_, oldest)) = self.due_releases.pop_first() {
+            self.holds.remove(&oldest);
+        }
         // The last renewal was earlier, so the hold expires earlier.
-        let until = now + charge.as_charge().quota().period();
-        let due = now + PAUSE;
-        let is_full = self.push_owed(Owed {
+        let ends = now + charge.as_charge().quota().period();
+        let held = Held {
             charge,
             taken_at,
-            due,
-            until,
-        });
+            longest: None,
+            ends: Some(ends),
+            renewed: now,
+            next: NextCall::Release,
+            due: None,
+            is_called: false,
+            is_released: false,
+        };
+        let due = now + PAUSE;
+        self.insert(held, due);
         (due, is_full)
-    }
-
-    fn push_owed(&mut self, owed: Owed) -> bool {
-        let is_full = self.owed.len() >= MOST_OWED;
-        if is_full {
-            self.owed.pop_front();
-        }
-        self.owed.push_back(owed);
-        is_full
     }
 
     /// Returns the next step of the task, which has this number of calls under way.
@@ -208,7 +208,7 @@ impl Ledger {
         let is_busy = under_way >= self.most_calls;
         if !is_busy
             && now >= self.resumes
-            && let Some(step) = self.next_call(now)
+            && let Some(step) = self.next_due(now)
         {
             return step;
         }
@@ -221,48 +221,62 @@ impl Ledger {
         Step::Wait(wakes_at)
     }
 
-    fn next_call(&mut self, now: Instant) -> Option<Step> {
-        while self.owed.front().is_some_and(|owed| owed.due <= now) {
-            if let Some(owed) = self.owed.pop_front().filter(|owed| now < owed.until) {
-                return Some(Step::Call(owed.into_call(now)));
+    /// Renews before releasing, so that failing releases delay no renewal.
+    fn next_due(&mut self, now: Instant) -> Option<Step> {
+        while let Some(id) = first_due(&self.due, now) {
+            let held = self.pop_due(id)?;
+            if !held.is_over(now) {
+                return Some(Step::Call(self.call(id, now)?));
+            }
+            match (held.ends, held.longest) {
+                (Some(ends), _) if now < ends => self.call_at(id, ends),
+                (_, Some(longest)) => return Some(Step::Outlived(held.name(), longest)),
+                _ => {}
             }
         }
-        let (_, id) = *self.due.first().filter(|(due, _)| *due <= now)?;
-        let held = self.pop_due(id)?;
-        let (operation, charge, limit) = (held.operation(), held.charge.clone(), held.name());
-        if held.is_over() {
-            return Some(Step::Outlived(limit));
+        while let Some(id) = first_due(&self.due_releases, now) {
+            let held = self.pop_due(id)?;
+            if held.ends.is_none_or(|ends| now < ends) {
+                return Some(Step::Call(self.call(id, now)?));
+            }
+            self.holds.remove(&id);
         }
-        let (mut charges, mut ids) = (vec![charge], vec![id]);
-        while operation != Operation::Charge && charges.len() < Charge::MOST {
+        None
+    }
+
+    fn call(&mut self, id: u64, now: Instant) -> Option<Call> {
+        let held = self.holds.get_mut(&id)?;
+        held.is_called = true;
+        let operation = held.operation();
+        let (mut charges, mut ids) = (vec![held.charge.clone()], vec![id]);
+        while matches!(operation, Operation::Renew { .. }) && charges.len() < Charge::MOST {
             // The limits of one key and request have one instant.
-            let Some(&(_, id)) = self.due.first().filter(|(due, _)| *due <= now) else {
+            let Some(id) = first_due(&self.due, now) else {
                 break;
             };
             let first: &OwnedCharge = &charges[0];
             let is_same = |held: &&Held| {
                 let is_same_key = first.as_charge().key() == held.charge.as_charge().key();
-                held.operation() == operation && is_same_key && !held.is_over()
+                held.operation() == operation && is_same_key && !held.is_over(now)
             };
             let Some(held) = self.holds.get(&id).filter(is_same) else {
                 break;
             };
             charges.push(held.charge.clone());
             ids.push(id);
-            self.pop_due(id);
+            self.pop_due(id)?.is_called = true;
         }
-        Some(Step::Call(Call {
+        Some(Call {
             operation,
             charges,
+            ids,
             sent: now,
-            purpose: Purpose::Keep(ids),
-        }))
+        })
     }
 
     fn wakes_at(&self) -> Option<Instant> {
-        let owed = self.owed.front().map(|owed| owed.due);
-        let held = self.due.first().map(|(due, _)| *due);
-        let next = owed.into_iter().chain(held).min()?;
+        let firsts = [self.due.first(), self.due_releases.first()];
+        let next = firsts.into_iter().flatten().map(|(due, _)| *due).min()?;
         Some(next.max(self.resumes))
     }
 
@@ -275,53 +289,42 @@ impl Ledger {
     ) -> SmallVec<[(HoldId, Name); 1]> {
         self.adapt(answer.is_ok(), now);
         let mut lost = SmallVec::new();
-        let ids = match call.purpose {
-            Purpose::Keep(ids) => ids,
-            Purpose::Release { until } => {
-                if let (Err(_), Operation::Refund { taken_at }) = (answer, call.operation) {
-                    for charge in call.charges {
-                        self.push_owed(Owed {
-                            charge,
-                            taken_at,
-                            due: now + PAUSE,
-                            until,
-                        });
-                    }
-                }
-                return lost;
-            }
-        };
-        for (position, id) in ids.into_iter().enumerate() {
+        let at = answer.as_ref().map(Decision::at);
+        let statuses = answer.as_ref().map_or(&[][..], Decision::statuses);
+        for (position, id) in call.ids.into_iter().enumerate() {
             // A released hold has left.
             let Some(held) = self.holds.get_mut(&id) else {
                 continue;
             };
-            let decision = answer.as_ref().ok();
-            let taken = decision
-                .and_then(|decision| decision.statuses().get(position))
-                .map(|status| status.taken);
+            held.is_called = false;
+            let (ttl, was_lost) = (held.ttl(), held.next == NextCall::TakeAgain);
+            let taken = statuses.get(position).map(|status| status.taken);
             let is_kept = taken.is_some_and(|taken| taken > 0);
-            if let (true, true, Some(decision)) = (is_kept, held.is_lost, decision) {
-                held.taken_at = decision.at();
-                held.is_lost = false;
+            if let (true, true, Ok(at)) = (was_lost, is_kept, at.as_ref()) {
+                held.taken_at = *at;
+                held.next = NextCall::Renew;
             }
-            let ttl = held.ttl();
-            if held.is_released {
-                if let Some(held) = self.holds.remove(&id).filter(|_| is_kept) {
-                    self.push_owed(Owed {
-                        charge: held.charge,
-                        taken_at: held.taken_at,
-                        due: now,
-                        until: now + ttl,
-                    });
-                }
+            if held.is_released && is_kept {
+                held.next = NextCall::Release;
+                held.ends = Some(now + ttl);
+                held.is_released = false;
+                self.call_at(id, now);
                 continue;
             }
-            let due = if is_kept {
+            if held.is_released || held.next == NextCall::Release && answer.is_ok() {
+                self.holds.remove(&id);
+                continue;
+            }
+            let due = if held.next == NextCall::Release {
+                now + PAUSE
+            } else if is_kept {
                 held.renewed = call.sent;
                 self.tick(call.sent, ttl / 3, ttl)
-            } else if taken == Some(0) && !held.is_lost {
-                held.is_lost = true;
+            } else if was_lost {
+                // The failed call may have taken units, so do not take them again and again.
+                self.tick(now, ttl / 2, ttl)
+            } else if taken == Some(0) {
+                held.next = NextCall::TakeAgain;
                 lost.push((HoldId(id), held.name()));
                 now
             } else {
@@ -336,39 +339,46 @@ impl Ledger {
     pub(super) fn interrupt(&mut self, now: Instant) {
         self.is_driven = false;
         self.holds.retain(|_, held| !held.is_released);
-        let ids: Vec<u64> = self.holds.keys().copied().collect();
-        for id in ids {
-            let is_called = self.holds.get(&id).is_some_and(|held| held.due.is_none());
-            if is_called {
-                self.call_at(id, now);
-            }
+        let called = self.holds.iter().filter(|(_, held)| held.is_called);
+        let called: Vec<u64> = called.map(|(id, _)| *id).collect();
+        for id in called {
+            self.call_at(id, now);
         }
     }
 
     fn adapt(&mut self, is_success: bool, now: Instant) {
         if is_success {
             self.most_calls = (2 * self.most_calls).min(MOST_CALLS);
-            return;
-        }
-        self.most_calls = (self.most_calls / 2).max(1);
-        if self.most_calls == 1 {
+        } else if self.most_calls > 1 {
+            self.most_calls /= 2;
+        } else {
             // One call finds out whether an outage is over.
             self.resumes = now + PAUSE;
         }
     }
 
+    fn queue(&mut self, next: NextCall) -> &mut BTreeSet<(Instant, u64)> {
+        match next {
+            NextCall::Release => &mut self.due_releases,
+            NextCall::Renew | NextCall::TakeAgain => &mut self.due,
+        }
+    }
+
     fn pop_due(&mut self, id: u64) -> Option<&mut Held> {
         let held = self.holds.get_mut(&id)?;
-        if let Some(due) = held.due.take() {
-            self.due.remove(&(due, id));
+        let (next, due) = (held.next, held.due.take());
+        if let Some(due) = due {
+            self.queue(next).remove(&(due, id));
         }
-        Some(held)
+        self.holds.get_mut(&id)
     }
 
     fn call_at(&mut self, id: u64, due: Instant) {
         if let Some(held) = self.holds.get_mut(&id) {
+            held.is_called = false;
             held.due = Some(due);
-            self.due.insert((due, id));
+            let next = held.next;
+            self.queue(next).insert((due, id));
         }
     }
 
@@ -384,15 +394,7 @@ impl Ledger {
     }
 }
 
-impl Owed {
-    fn into_call(self, now: Instant) -> Call {
-        Call {
-            operation: Operation::Refund {
-                taken_at: self.taken_at,
-            },
-            charges: vec![self.charge],
-            sent: now,
-            purpose: Purpose::Release { until: self.until },
-        }
-    }
+fn first_due(queue: &BTreeSet<(Instant, u64)>, now: Instant) -> Option<u64> {
+    let (due, id) = queue.first()?;
+    (*due <= now).then_some(*id)
 }

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 pub use self::events::HoldEvents;
 pub use self::ledger::HoldId;
 use self::ledger::Ledger;
+use self::task::Driver;
 use crate::charge::OwnedCharge;
 use crate::store::Store;
 use crate::sync::Lock;
@@ -52,7 +53,8 @@ impl<S: Store> HoldKeeper<S> {
 
     /// Renews the units of a charge until you release them, at most for the longest time.
     ///
-    /// The task runs on the current runtime. Without a runtime, the hold expires after its `ttl`.
+    /// One task on the runtime of the first hold renews all holds. If the runtime ends, the next hold or failed release
+    /// starts the task on its own runtime. Without a runtime, the hold expires after its `ttl`.
     pub fn hold(
         &self,
         charge: OwnedCharge,
@@ -82,7 +84,7 @@ impl<S: Store> HoldKeeper<S> {
     /// Repeats a failed release until it succeeds, or until the hold has expired.
     pub fn repeat_release(&self, charge: OwnedCharge, taken_at: Timestamp) {
         let mut ledger = self.0.ledger.lock();
-        let (due, is_full) = ledger.owe(charge, taken_at, now());
+        let (due, is_full) = ledger.repeat_release(charge, taken_at, now());
         self.drive(ledger, due);
         if is_full {
             self.0.events.dropped();
@@ -105,7 +107,7 @@ impl<S: Store> HoldKeeper<S> {
         } else if let Ok(runtime) = Handle::try_current() {
             ledger.is_driven = true;
             drop(ledger);
-            drop(runtime.spawn(task::run(Arc::clone(&self.0))));
+            drop(runtime.spawn(task::run(Driver::new(&self.0))));
         }
     }
 }

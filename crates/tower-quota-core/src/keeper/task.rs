@@ -18,7 +18,7 @@ use crate::charge::{Charge, OwnedCharge};
 use crate::decision::Decision;
 use crate::store::Store;
 
-/// The answers after which the task lets others run.
+/// The number of answers after which the task yields to other tasks.
 const MOST_ANSWERS: usize = 64;
 
 type Answer<E> = Result<Decision, CallError<E>>;
@@ -33,11 +33,7 @@ enum CallError<E> {
 struct NoAnswer(Duration);
 
 /// Calls the store until no hold and no release is left.
-pub(super) async fn run<S: Store>(keeper: Arc<Keeper<S>>) {
-    let mut driver = Driver {
-        keeper,
-        has_ended: false,
-    };
+pub(super) async fn run<S: Store>(mut driver: Driver<S>) {
     let keeper = Arc::clone(&driver.keeper);
     let mut calls = FuturesUnordered::new();
     let mut answers = 0;
@@ -46,7 +42,7 @@ pub(super) async fn run<S: Store>(keeper: Arc<Keeper<S>>) {
         let step = keeper.ledger.lock().step(now(), calls.len());
         match step {
             Step::Call(call) => calls.push(keeper.send(call)),
-            Step::Outlived(limit) => keeper.events.outlived(limit),
+            Step::Outlived(limit, longest) => keeper.events.outlived(limit, longest),
             Step::Wait(wakes_at) => {
                 let Some((call, answer)) = keeper.wait(&mut calls, wakes_at).await else {
                     continue;
@@ -65,10 +61,21 @@ pub(super) async fn run<S: Store>(keeper: Arc<Keeper<S>>) {
     }
 }
 
-/// The running task. If the runtime ends first, another task continues.
-struct Driver<S: Store> {
+/// The running task. If the runtime ends first, the next hold starts another task.
+///
+/// The driver exists before the first poll, because a runtime may end earlier.
+pub(super) struct Driver<S: Store> {
     keeper: Arc<Keeper<S>>,
     has_ended: bool,
+}
+
+impl<S: Store> Driver<S> {
+    pub(super) fn new(keeper: &Arc<Keeper<S>>) -> Self {
+        Self {
+            keeper: Arc::clone(keeper),
+            has_ended: false,
+        }
+    }
 }
 
 impl<S: Store> Drop for Driver<S> {
@@ -86,8 +93,8 @@ impl<S: Store> Keeper<S> {
             let charges: SmallVec<[Charge<'_>; 4]> = charges.collect();
             self.store.apply(call.operation, &charges)
         };
+        let longest = call.timeout().min(self.events.call_timeout());
         async move {
-            let longest = call.timeout();
             let answer = match tokio::time::timeout(longest, answer).await {
                 Ok(answer) => answer.map_err(CallError::Store),
                 Err(_) => Err(CallError::TimedOut(NoAnswer(longest))),

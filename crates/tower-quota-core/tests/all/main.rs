@@ -10,6 +10,8 @@ mod holds;
 mod kept_holds;
 #[cfg(feature = "tokio")]
 mod kept_holds_in_any_order;
+#[cfg(feature = "tokio")]
+mod kept_holds_in_outages;
 mod key;
 #[cfg(feature = "tokio")]
 mod limiter;

@@ -236,19 +236,20 @@ impl HoldEvents for State {
         is_hold
     }
 
-    fn outlived(&self, limit: Name) {
+    fn outlived(&self, limit: Name, longest: Duration) {
         let rules = self.rules();
-        let longest = rules
-            .plan
-            .limit(limit)
-            .and_then(|limit| limit.longest_hold.as_ref());
-        if let Some(longest) = longest {
-            longest.log(limit);
+        let known = rules.plan.limit(limit);
+        if let Some(hold) = known.and_then(|known| known.longest_hold.as_ref()) {
+            hold.log(limit, longest);
         }
     }
 
     fn dropped(&self) {
         tell_failure(&self.rules(), StoreFailureKind::Settle, &DroppedRelease);
+    }
+
+    fn call_timeout(&self) -> Duration {
+        self.store_timeout()
     }
 }
 

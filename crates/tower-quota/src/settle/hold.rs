@@ -46,16 +46,15 @@ impl LongestHold {
         }
     }
 
-    pub(crate) fn log(&self, limit: Name) {
+    pub(crate) fn log(&self, limit: Name, longest: Duration) {
         if self.is_logged.swap(true, Ordering::Relaxed) {
             return;
         }
         tracing::warn!(
             target: "tower_quota",
-            "the limit {:?}: a request has held units for {:?}, so the units return while the request runs. \
+            "the limit {:?}: a request has held units for {longest:?}, so the units return while the request runs. \
              Put timeouts for bodies and responses inside the layer. This is logged once",
             limit.as_str(),
-            self.longest,
         );
     }
 }
