@@ -11,7 +11,9 @@ use super::not_ready::NotReady;
 use super::turn::Turn;
 use super::{AsKey, Limiter};
 use crate::charge::{Operation, OwnedCharge};
+use crate::decision::Decision;
 use crate::keeper::{HoldEvents, HoldId, HoldKeeper};
+use crate::key::Key;
 use crate::store::Store;
 
 impl<S: Store + Clone> Limiter<S> {
@@ -42,8 +44,32 @@ impl<S: Store + Clone> Limiter<S> {
         self.turn(key, 1, Duration::ZERO).await.map(Turn::hold)
     }
 
-    /// Tells the failures of holds.
-    #[doc(hidden)]
+    /// Reports the failures of holds to your code, for logs and metrics. By default, the limiter reports no failures.
+    ///
+    /// Set the receiver before the first hold, because later holds are separate.
+    ///
+    /// ```
+    /// use std::error::Error;
+    /// use std::sync::Arc;
+    /// use tower_quota_core::{HoldEvents, Limiter, MemoryStore, Name, Quota};
+    ///
+    /// struct Log;
+    ///
+    /// impl HoldEvents for Log {
+    ///     fn failed(&self, error: &(dyn Error + 'static)) {
+    ///         eprintln!("a renewal or a release failed: {error}");
+    ///     }
+    ///
+    ///     fn lost(&self, limit: Name) -> bool {
+    ///         eprintln!("the store has lost units of {limit:?}");
+    ///         true
+    ///     }
+    /// }
+    ///
+    /// let uploads = Limiter::new(MemoryStore::new(), "uploads", Quota::concurrent(5))
+    ///     .on_hold_events(Arc::new(Log));
+    /// # let _ = uploads;
+    /// ```
     #[must_use]
     pub fn on_hold_events(mut self, events: Arc<dyn HoldEvents>) -> Self {
         self.keeper = HoldKeeper::new(self.store.clone(), events);
@@ -53,24 +79,10 @@ impl<S: Store + Clone> Limiter<S> {
 
 impl<S: Store + Clone> Turn<S> {
     /// Keeps the charge, and holds the units of concurrency limits until you drop the hold.
-    pub fn hold(self) -> Hold<S> {
-        let (limiter, key) = (self.limiter.clone(), self.key.clone());
-        let decision = self.spend();
-        let mut held = SmallVec::new();
-        for charge in limiter.charges(&key, 1, Duration::ZERO) {
-            let status = decision.status(charge.name().as_str());
-            let taken = status.map_or(0, |status| status.taken);
-            if charge.is_hold() && taken > 0 {
-                let charge = OwnedCharge::from(&charge.cost(taken));
-                let id = limiter.keeper.hold(charge.clone(), decision.at(), None);
-                held.push((id, charge));
-            }
-        }
-        Hold {
-            limiter,
-            held,
-            runtime: Handle::try_current().ok(),
-        }
+    pub fn hold(mut self) -> Hold<S> {
+        self.decision = None;
+        let next = Hold::new(&self.hold.limiter);
+        core::mem::replace(&mut self.hold, next)
     }
 }
 
@@ -83,15 +95,45 @@ impl<S: Store + Clone> Turn<S> {
 /// A task of the tokio runtime, on tokio's timer, renews all holds of a limiter and its clones, before a third of the
 /// [`ttl`](crate::Quota::ttl) has passed. If the store has lost the units, because of a restart, a failover or a pause of
 /// your process, the task takes the units again, into debt if necessary. Without a runtime, the units expire after the
-/// `ttl`, so [renew](Self::renew) the hold yourself.
+/// `ttl`, so [renew](Self::renew) the hold yourself. [`Limiter::on_hold_events`] reports failures to your code.
 #[must_use = "a dropped hold is released"]
 pub struct Hold<S: Store + Clone> {
-    limiter: Limiter<S>,
+    pub(super) limiter: Limiter<S>,
     held: SmallVec<[(HoldId, OwnedCharge); 1]>,
-    runtime: Option<Handle>,
+    pub(super) runtime: Option<Handle>,
 }
 
 impl<S: Store + Clone> Hold<S> {
+    /// Returns a hold without units.
+    pub(super) fn new(limiter: &Limiter<S>) -> Self {
+        Self {
+            limiter: limiter.clone(),
+            held: SmallVec::new(),
+            runtime: Handle::try_current().ok(),
+        }
+    }
+
+    /// Holds the units of concurrency limits that a decision took.
+    pub(super) fn keep(&mut self, key: &Key<'_>, decision: &Decision) {
+        for charge in self.limiter.charges(key, 1, Duration::ZERO) {
+            let status = decision.status(charge.name().as_str());
+            let taken = status.map_or(0, |status| status.taken);
+            if charge.is_hold() && taken > 0 {
+                let charge = OwnedCharge::from(&charge.cost(taken));
+                let keeper = &self.limiter.keeper;
+                let id = keeper.hold(charge.clone(), decision.at(), None);
+                self.held.push((id, charge));
+            }
+        }
+    }
+
+    /// Ends the renewals, so that the units return by their expiry.
+    pub(super) fn expire(&mut self) {
+        for (id, _) in self.held.drain(..) {
+            let _ = self.limiter.keeper.release(id);
+        }
+    }
+
     /// Extends the hold, which then expires one [`ttl`](crate::Quota::ttl) from now.
     ///
     /// Returns `false` if units have expired, if you have [reset](Limiter::reset) the key, or if a full store has evicted it. Other work may hold the units

@@ -226,19 +226,26 @@ impl<S: Store + Clone> Limiter<S> {
     /// A bucket gets the units back, less the refill since the decision, unless your request waited. A leaky bucket gets
     /// back only the [last turn](Charge::turn). You cannot refund a refusal or a clone of a decision. Do not refund after a
     /// [`reset`](Self::reset), which has already given the units back.
-    pub fn refund<K: AsKey + ?Sized>(&self, key: &K, decision: Decision) -> S::Future {
+    pub fn refund<K: AsKey + ?Sized>(&self, key: &K, mut decision: Decision) -> S::Future {
+        let key = key.as_key(self.scope);
         let waited = decision.wait();
-        self.refund_waiting(&key.as_key(self.scope), decision, waited)
+        let charges = self.refunds(&key, &mut decision, waited);
+        self.store.apply(
+            Operation::Refund {
+                taken_at: decision.at(),
+            },
+            &charges,
+        )
     }
 
-    fn refund_waiting(
-        &self,
-        key: &Key<'_>,
-        mut decision: Decision,
+    /// Returns the charges that give back the units of a decision, once.
+    fn refunds<'a>(
+        &'a self,
+        key: &'a Key<'a>,
+        decision: &mut Decision,
         max_wait: Duration,
-    ) -> S::Future {
-        let taken_at = decision.at();
-        let mut charges: SmallVec<[Charge<'_>; 4]> = SmallVec::new();
+    ) -> SmallVec<[Charge<'a>; 4]> {
+        let mut charges = SmallVec::new();
         if decision.refund().is_some() {
             for limit in &self.limits {
                 let status = decision.status(limit.name.as_str());
@@ -248,7 +255,7 @@ impl<S: Store + Clone> Limiter<S> {
                 }
             }
         }
-        self.store.apply(Operation::Refund { taken_at }, &charges)
+        charges
     }
 
     /// Forgets the used units and the penalties of a key.

@@ -4,8 +4,7 @@ use core::fmt;
 use core::pin::Pin;
 use core::time::Duration;
 
-use tokio::runtime::Handle;
-
+use super::hold::Hold;
 use super::not_ready::NotReady;
 use super::{AsKey, Limiter};
 use crate::charge::Operation;
@@ -111,7 +110,7 @@ impl<S: Store + Clone> Limiter<S> {
             return Err(NotReady::Refused(Box::new(decision)));
         }
         let wait = decision.wait();
-        turn.decision = Some(decision);
+        turn.take(decision);
         if !wait.is_zero() {
             #[expect(clippy::disallowed_methods, reason = "the caller asks to wait")]
             tokio::time::sleep(wait).await;
@@ -123,42 +122,55 @@ impl<S: Store + Clone> Limiter<S> {
 /// A turn from [`Limiter::turn`]. If you drop an unspent turn, the store gets the units back.
 #[must_use = "a dropped turn is refunded"]
 pub struct Turn<S: Store + Clone> {
-    pub(super) limiter: Limiter<S>,
-    pub(super) key: Key<'static>,
+    /// The units of concurrency limits, which the limiter renews during the wait.
+    pub(super) hold: Hold<S>,
+    key: Key<'static>,
     longest: Duration,
-    runtime: Option<Handle>,
     pub(super) decision: Option<Decision>,
 }
 
 impl<S: Store + Clone> Turn<S> {
     fn new(limiter: &Limiter<S>, key: Key<'static>, longest: Duration) -> Self {
         Self {
-            limiter: limiter.clone(),
+            hold: Hold::new(limiter),
             key,
             longest,
-            runtime: Handle::try_current().ok(),
             decision: None,
         }
     }
 
-    /// Keeps the charge, and returns the decision.
-    pub fn spend(mut self) -> Decision {
-        self.decision.take().unwrap_or_default()
+    fn take(&mut self, decision: Decision) {
+        if decision.is_allowed() {
+            self.hold.keep(&self.key, &decision);
+        }
+        self.decision = Some(decision);
     }
 
-    pub(super) fn refund(&mut self) -> Option<S::Future> {
-        let decision = self.decision.take()?;
-        let refund = self
-            .limiter
-            .refund_waiting(&self.key, decision, self.longest);
-        Some(refund)
+    /// Keeps the charge, and returns the decision. The units of concurrency limits expire after their `ttl`.
+    pub fn spend(mut self) -> Decision {
+        self.hold.expire();
+        self.decision.take().unwrap_or_default()
     }
 }
 
 impl<S: Store + Clone> Drop for Turn<S> {
     fn drop(&mut self) {
-        // A store in memory refunds at once. Other stores need a task.
-        if let (Some(refund), Some(runtime)) = (self.refund(), &self.runtime) {
+        let Some(mut decision) = self.decision.take() else {
+            return;
+        };
+        // The dropped hold releases the units of concurrency limits. A store in memory refunds the rest at once. Other
+        // stores need a task. If the refund fails, the units come back with time.
+        let limiter = &self.hold.limiter;
+        let taken_at = decision.at();
+        let mut charges = limiter.refunds(&self.key, &mut decision, self.longest);
+        charges.retain(|charge| !charge.is_hold());
+        if charges.is_empty() {
+            return;
+        }
+        let refund = limiter
+            .store
+            .apply(Operation::Refund { taken_at }, &charges);
+        if let Some(runtime) = &self.hold.runtime {
             drop(runtime.spawn(refund));
         }
     }
@@ -191,19 +203,12 @@ impl<S: Store + Clone> Pending<'_, S> {
 
 impl<S: Store + Clone> Drop for Pending<'_, S> {
     fn drop(&mut self) {
-        if let (Some(answer), Some(runtime)) = (self.answer.take(), &self.turn.runtime) {
-            let Turn {
-                limiter,
-                key,
-                longest,
-                ..
-            } = self.turn;
-            let mut turn = Turn::new(limiter, key.clone(), *longest);
+        if let (Some(answer), Some(runtime)) = (self.answer.take(), &self.turn.hold.runtime) {
+            let (key, longest) = (self.turn.key.clone(), self.turn.longest);
+            let limiter = self.turn.hold.limiter.clone();
             drop(runtime.spawn(async move {
-                turn.decision = answer.await.ok();
-                if let Some(refund) = turn.refund() {
-                    // If the refund fails, the units come back with time.
-                    let _ = refund.await;
+                if let Ok(decision) = answer.await {
+                    Turn::new(&limiter, key, longest).take(decision);
                 }
             }));
         }

@@ -172,6 +172,44 @@ async fn outlived_hold_is_reported_at_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn waiting_turn_keeps_its_units() {
+    let (store, limiter) = holds_of(5);
+    let queued = limiter
+        .clone()
+        .limit("calls", Quota::per_minute(1).leaky_bucket());
+    let first = queued.hold("ann").await.unwrap();
+    let waiting = queued.clone();
+    let second = tokio::spawn(async move {
+        waiting
+            .turn("ann", 1, Duration::from_secs(60))
+            .await
+            .unwrap()
+            .hold()
+    });
+    for _ in 0..50 {
+        pass(&store, TICK).await;
+    }
+    assert_eq!(held_units(&store, &limiter), 2);
+    second.abort();
+    pass(&store, TICK).await;
+    assert_eq!(held_units(&store, &limiter), 1);
+    drop(first);
+    assert_eq!(held_units(&store, &limiter), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_refund_of_turn_with_hold_is_repeated() {
+    let (store, limiter) = holds_of(5);
+    let turn = limiter.turn("ann", 1, Duration::ZERO).await.unwrap();
+    store.set_default(ScriptedAnswer::error("down"));
+    drop(turn);
+    pass(&store, Duration::ZERO).await;
+    store.set_default(ScriptedAnswer::memory());
+    pass(&store, TICK).await;
+    assert_eq!(held_units(&store, &limiter), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn failed_attempt_to_take_again_waits_for_half_the_ttl() {
     let (store, limiter) = holds_of(5);
     let _held = hold(&limiter).await;
