@@ -165,7 +165,7 @@ impl<S: Store> LayerState<S> {
         request: &mut Request<B>,
     ) -> Step<S> {
         let ResponseContext { rules, report } = &mut *context.response;
-        let counted = Counted::of(report);
+        let counted = Counted::of(report, rules);
         let Some(decision) = &mut report.decision else {
             // No caller comes here without a decision. If one did, the answer must not look like a success.
             return Step::Respond(self.refuse_undecided(rules, Reason::TooManyLimits, request));
@@ -185,7 +185,7 @@ impl<S: Store> LayerState<S> {
             holds = recorded
                 .extract_if(.., |recorded| recorded.is_hold())
                 .collect();
-            ChargeRecord::new(self.settler(), counted, decision, holds.clone()).give_back();
+            ChargeRecord::new(self.settler(), counted.clone(), decision, holds.clone()).give_back();
         }
         let record = (!recorded.is_empty())
             .then(|| ChargeRecord::new(self.settler(), counted, decision, recorded));

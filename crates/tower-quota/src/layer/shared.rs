@@ -149,16 +149,16 @@ impl State {
 impl<S: Store> Settler for LayerState<S> {
     fn apply(
         &self,
-        counted: Counted,
+        counted: &Counted,
         operation: Operation,
         charges: &[Charge<'_>],
         runtime: Option<&Handle>,
     ) {
-        let rules = self.rules.load_full();
-        if counted == Counted::Locally {
-            rules.settings.local.apply(operation, charges);
+        if let Counted::Locally(local) = counted {
+            local.apply(operation, charges);
             return;
         }
+        let rules = self.rules.load_full();
         let mut releases: Vec<OwnedCharge> = Vec::new();
         if matches!(operation, Operation::Refund { .. }) {
             let held = charges.iter().filter(|charge| charge.is_hold());
@@ -183,24 +183,21 @@ impl<S: Store> Settler for LayerState<S> {
 
     fn hold(
         &self,
-        counted: Counted,
+        counted: &Counted,
         charge: OwnedCharge,
         taken_at: Timestamp,
         longest: Option<Duration>,
     ) -> HoldId {
         match counted {
             Counted::Shared => self.keeper.hold(charge, taken_at, longest),
-            Counted::Locally => {
-                let rules = self.rules();
-                rules.settings.local.keeper.hold(charge, taken_at, longest)
-            }
+            Counted::Locally(local) => local.keeper.hold(charge, taken_at, longest),
         }
     }
 
-    fn release(&self, counted: Counted, hold: HoldId) -> Option<Timestamp> {
+    fn release(&self, counted: &Counted, hold: HoldId) -> Option<Timestamp> {
         match counted {
             Counted::Shared => self.keeper.release(hold),
-            Counted::Locally => self.rules().settings.local.keeper.release(hold),
+            Counted::Locally(local) => local.keeper.release(hold),
         }
     }
 
@@ -253,7 +250,7 @@ impl HoldEvents for State {
     }
 }
 
-/// Tells a failure that decides no request.
+/// Reports a failure that decides no request.
 fn tell_failure(rules: &Rules, kind: StoreFailureKind, error: &(dyn Error + 'static)) {
     let failure = StoreFailure {
         kind,

@@ -27,10 +27,9 @@ impl<S: Store> LayerState<S> {
         request: &mut Request<B>,
     ) -> Step<S> {
         let rules = Arc::clone(&context.response.rules);
-        let by = Counted::of(&context.response.report);
+        let by = Counted::of(&context.response.report, &rules);
         let start = now();
-        let (answer, holds) = if by == Counted::Locally {
-            let local = &rules.settings.local;
+        let (answer, holds) = if let Counted::Locally(local) = &by {
             let decision = local.apply(Operation::Check, &charges(&holds));
             (Ok(decision), holds)
         } else {
@@ -45,7 +44,7 @@ impl<S: Store> LayerState<S> {
                 return self.hold_without_store(&failure, duration, admission, context, request);
             }
         };
-        if by == Counted::Shared && self.store.is_shared() {
+        if matches!(by, Counted::Shared) && self.store.is_shared() {
             tell_answer(&decision, &context, duration);
         }
         if !decision.is_allowed() {

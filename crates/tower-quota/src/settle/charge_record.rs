@@ -10,7 +10,9 @@ use super::Settle;
 use super::hold::LongestHold;
 use super::rule::SettleRule;
 use crate::checks::Checks;
+use crate::degraded::LocalCounters;
 use crate::policy::Policy;
+use crate::request::Rules;
 use crate::response::Report;
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -19,7 +21,7 @@ pub(crate) trait Settler: Send + Sync {
     /// Applies an operation to charges, on the current runtime or else on the given runtime.
     fn apply(
         &self,
-        counted: Counted,
+        counted: &Counted,
         operation: Operation,
         charges: &[Charge<'_>],
         runtime: Option<&Handle>,
@@ -28,14 +30,14 @@ pub(crate) trait Settler: Send + Sync {
     /// Renews units until `release`, at most for the longest time.
     fn hold(
         &self,
-        counted: Counted,
+        counted: &Counted,
         charge: OwnedCharge,
         taken_at: Timestamp,
         longest: Option<Duration>,
     ) -> HoldId;
 
     /// Ends the renewals. Returns the instant of the units to release, if the caller has to release them.
-    fn release(&self, counted: Counted, hold: HoldId) -> Option<Timestamp>;
+    fn release(&self, counted: &Counted, hold: HoldId) -> Option<Timestamp>;
 
     fn timeout(&self) -> Duration;
 
@@ -47,10 +49,12 @@ pub(crate) trait Settler: Send + Sync {
     fn has_limit(&self, name: &str) -> bool;
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The counters of a request.
+#[derive(Clone)]
 pub(crate) enum Counted {
     Shared,
-    Locally,
+    /// A later setting of the layer may replace the local counters, so requests keep their own.
+    Locally(Arc<LocalCounters>),
 }
 
 #[derive(Clone)]
@@ -74,9 +78,9 @@ pub(crate) struct ChargeRecord {
 }
 
 impl Counted {
-    pub(crate) const fn of(report: &Report) -> Self {
+    pub(crate) fn of(report: &Report, rules: &Rules) -> Self {
         match report.is_local {
-            true => Self::Locally,
+            true => Self::Locally(Arc::clone(&rules.settings.local)),
             false => Self::Shared,
         }
     }
@@ -164,7 +168,7 @@ impl ChargeRecord {
             if recorded.is_hold() && recorded.taken > 0 {
                 let held = OwnedCharge::from(&recorded.as_charge().cost(recorded.taken));
                 let longest = recorded.longest_hold.as_ref().map(|hold| hold.longest);
-                recorded.hold = Some(settler.hold(counted, held, at, longest));
+                recorded.hold = Some(settler.hold(&counted, held, at, longest));
             }
         }
         Self {
@@ -178,7 +182,7 @@ impl ChargeRecord {
     }
 
     pub(crate) fn is_local(&self) -> bool {
-        self.counted == Counted::Locally
+        matches!(self.counted, Counted::Locally(_))
     }
 
     pub(super) fn settling(mut self) -> Option<Self> {
@@ -198,7 +202,7 @@ impl ChargeRecord {
             let Some(hold) = recorded.hold.take() else {
                 continue;
             };
-            let taken_at = self.settler.release(self.counted, hold);
+            let taken_at = self.settler.release(&self.counted, hold);
             if taken_at == Some(self.at) {
                 continue;
             }
@@ -238,7 +242,7 @@ impl ChargeRecord {
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) {
         if !charges.is_empty() {
             self.settler
-                .apply(self.counted, operation, charges, self.runtime.as_ref());
+                .apply(&self.counted, operation, charges, self.runtime.as_ref());
         }
     }
 }

@@ -155,6 +155,36 @@ async fn local_hold_is_counted_again() {
     assert_eq!(left(&local, "streams", STREAMS).await, 2);
 }
 
+#[tokio::test(start_paused = true)]
+async fn local_hold_returns_to_replaced_local_store() {
+    let (old, new) = (MemoryStore::new(), MemoryStore::new());
+    let policy = policy_of(Limit::new("streams", STREAMS)).on_store_failure(OnStoreFailure::Local);
+    let layer = RateLimitLayer::new(failing_store(), policy).local_store(old.clone());
+    let first = started(&layer, 1).await;
+    let layer = layer.local_store(new.clone());
+    let second = started(&layer, 1).await;
+    end(first);
+    tokio::task::yield_now().await;
+    assert_eq!(left(&old, "streams", STREAMS).await, 2);
+    assert_eq!(left(&new, "streams", STREAMS).await, 1);
+    end(second);
+    tokio::task::yield_now().await;
+    assert_eq!(left(&new, "streams", STREAMS).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unanswered_renewal_fails_after_store_timeout() {
+    let store = ScriptedStore::new();
+    let (layer, errors) = layer_of(&store);
+    let layer = layer.store_timeout(secs(1));
+    let running = started(&layer, 1).await;
+    store.set_default(ScriptedAnswer::memory().held());
+    pass(&[store.clock()], 22).await;
+    let late = "the store has not answered within 1s";
+    assert_eq!(*errors.lock().unwrap(), [late]);
+    end(running);
+}
+
 /// Empties the servers while two requests run.
 async fn counts_again(store: RedisStore, empty: impl Fn()) {
     let streams = STREAMS.ttl(millis(1_200));
