@@ -26,9 +26,6 @@ impl State {
     pub(crate) fn convert(&self, old: &Quota, new: &Quota, now: u64) -> Self {
         let mut state = self.clone();
         state.advance(old, now);
-        if old.has_windows_of(new) {
-            return state;
-        }
         let used = converted(state.used(old, now), old, new);
         if new.algorithm().is_bucket() {
             return Self::Bucket(Bucket::new(new, used, now));

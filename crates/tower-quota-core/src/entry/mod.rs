@@ -246,7 +246,13 @@ impl Entry {
 
     fn state_for(&self, counter: Counter<'_>, now: u64) -> Cow<'_, State> {
         match self.slot(counter, now) {
-            Some(slot) if slot.quota.counts_like(counter.quota) => Cow::Borrowed(&slot.state),
+            // Copying the holds of another quota would cost more for more holds.
+            Some(slot)
+                if slot.quota.counts_like(counter.quota)
+                    || slot.quota.has_windows_of(counter.quota) =>
+            {
+                Cow::Borrowed(&slot.state)
+            }
             Some(slot) => Cow::Owned(slot.state.convert(&slot.quota, counter.quota, now)),
             None => Cow::Owned(State::fresh(counter.quota, now)),
         }
@@ -325,8 +331,12 @@ impl Entry {
         if !slot.counts(counter) || slot.full_at() <= now {
             *slot = Slot::fresh(counter, now);
         } else if !slot.quota.counts_like(counter.quota) {
-            let state = slot.state.convert(&slot.quota, counter.quota, now);
-            *slot = Slot::new(counter, state);
+            if slot.quota.has_windows_of(counter.quota) {
+                slot.quota = *counter.quota;
+            } else {
+                let state = slot.state.convert(&slot.quota, counter.quota, now);
+                *slot = Slot::new(counter, state);
+            }
         }
         slot.state.advance(counter.quota, now);
         change(&mut slot.state);
