@@ -86,7 +86,7 @@ impl<'a> Charge<'a> {
     /// Sets the longest wait before a refusal.
     ///
     /// By default, only a leaky bucket waits, for any time. Windows never wait. A [forced](ChargeMode::Forced) charge never
-    /// waits, and takes no units beyond a debt that the quota refills within `longest`.
+    /// waits, and takes no units beyond a debt that the quota refills within `longest`, except for holds.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.max_wait = Some(longest);
         self.with(ChargeOptions::SPECIAL)

@@ -287,14 +287,14 @@ impl<S: Store> Store for RefusalCache<S> {
                 } => answer.map(|answer| answer.or(Ok(refusal))).boxed(),
             };
         }
-        let gives_back = match operation {
+        let is_stale = match operation {
             Operation::Charge | Operation::Surcharge { .. } | Operation::Reset => true,
             // Refunds of holds change no record, because only the store refuses by holds.
             Operation::Refund { .. } => !charges.iter().all(Charge::is_hold),
             _ => false,
         };
         let answer = self.store.apply(operation, charges);
-        if !gives_back || !self.remembers() {
+        if !is_stale || !self.remembers() {
             return answer.boxed();
         }
         let memory = Arc::clone(&self.memory);

@@ -56,14 +56,16 @@
 //! the process dies, the hold expires after the [`ttl`](crate::Quota::ttl).
 //!
 //! An asynchronous store releases the units in a task, after the last byte. If a client sends the next request at once,
-//! the request can arrive before the release. If the release fails, the layer repeats the release every half second until
-//! the units would have expired, for the newest 10,000 failures.
+//! the request can arrive before the release. If the release fails, the layer repeats the release until the units
+//! would have expired, for the newest 10,000 failures. In an outage, the layer sends one call every half second in total,
+//! and renews holds first.
 //!
 //! If the store has lost the units, because of a restart, a failover or a pause of your process, the next renewal takes the
 //! units again, into debt if necessary. The count is right again after a third of the `ttl`. The layer logs a warning, at
 //! most once a minute.
 //!
-//! One task on tokio's timer renews all holds of a layer. Without a runtime, the layer cannot renew, so the hold of a
+//! One task on tokio's timer renews all holds of a layer, on the runtime of the first hold. If that runtime ends, the
+//! renewals go on with the next request that holds units. Without a runtime, the layer cannot renew, so the hold of a
 //! request expires after the `ttl` even if the request runs on. On a runtime without a timer, the task panics, and the hold
 //! expires too.
 //!
