@@ -1,6 +1,6 @@
 //! Tests faults of the server.
 
-use tower_quota_core::{Charge, Quota, Store};
+use tower_quota_core::{Charge, LimitStatus, Operation, Quota, Store};
 use tower_quota_dev::RedisServer;
 use tower_quota_redis::RedisStoreError;
 
@@ -86,6 +86,38 @@ async fn late_decisions_charge_nothing() {
     let store = store_at(&server.url(), DEADLINE).await;
     let answer = store.check(&[charge.cost(0)]).await.unwrap();
     assert_eq!(answer.statuses()[0].remaining(), 99);
+}
+
+/// The owner of a hold takes the hold again if the answer is late.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn late_charges_of_holds_take_nothing() {
+    let server = RedisServer::start();
+    let store = store_at(&server.url(), DEADLINE).await;
+    let (streams, hour, late) = (Quota::concurrent(5), Quota::per_day(5), key("late"));
+    let (hold, rate) = (
+        Charge::new("streams", &streams, &late),
+        Charge::new("hour", &hour, &late),
+    );
+    let taken_at = store.check(&[hold]).await.unwrap().at();
+    server.pause();
+    for (operation, charges) in [
+        (Operation::Charge, &[hold][..]),
+        (Operation::Surcharge { taken_at }, &[hold.cost(2)]),
+        (Operation::Charge, &[rate]),
+    ] {
+        let error = store.apply(operation, charges).await.unwrap_err();
+        assert!(matches!(error, RedisStoreError::Deadline { .. }), "{error}");
+    }
+    server.resume();
+    assert!(store.close(TEST_TIMEOUT).await);
+    let store = store_at(&server.url(), TEST_TIMEOUT).await;
+    let answer = store.apply(Operation::Peek, &[hold, rate]).await.unwrap();
+    let left: Vec<u64> = answer
+        .statuses()
+        .iter()
+        .map(LimitStatus::remaining)
+        .collect();
+    assert_eq!(left, [4, 4], "the late charge of the rate limit stays");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
