@@ -22,11 +22,8 @@ impl Future for Answer {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if let Some(sending) = &mut self.sending {
             if sending.as_mut().poll(context).is_pending() {
-                // The sender answers while this task runs, and a waker would run the task once more.
-                return match self.answered.try_recv() {
-                    Ok(outcome) => Poll::Ready(Ok(outcome)),
-                    Err(_) => Poll::Pending,
-                };
+                // Another sender may answer.
+                return Pin::new(&mut self.answered).poll(context);
             }
             self.sending = None;
         }

@@ -19,7 +19,10 @@ mod queue;
 mod sender;
 mod window;
 
+use core::future::poll_fn;
+use core::pin::Pin;
 use core::sync::atomic::{AtomicI64, Ordering};
+use core::task::Poll;
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
@@ -93,6 +96,11 @@ impl Batcher {
         }
         // Look once more, because timers fire before sockets are read after a pause of the process.
         tokio::task::yield_now().await;
+        // The decision of a lone caller is read by this task.
+        let polled = poll_fn(|context| Poll::Ready(Pin::new(&mut answer).poll(context))).await;
+        if let Poll::Ready(Ok(outcome)) = polled {
+            return outcome;
+        }
         // Close the channel, so that a later answer finds no caller and is refunded.
         answer.answered.close();
         match answer.answered.try_recv() {

@@ -1,6 +1,7 @@
 //! Tests decisions that share a call and do not affect each other.
 
 use std::num::NonZeroU32;
+use std::pin::pin;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -425,4 +426,31 @@ fn breaker_closes_without_a_running_runtime() {
         );
         std::thread::yield_now();
     }
+}
+
+/// A paused process, for example in a frozen container, finds its timers due before it reads the answer.
+#[tokio::test]
+async fn lone_caller_reads_answer_after_pause() {
+    const DEADLINE: Duration = Duration::from_millis(200);
+    let server = RedisServer::start();
+    let store = options()
+        .deadline(DEADLINE)
+        .connect(&server.url())
+        .await
+        .unwrap();
+    // After some calls with one decision each, the caller sends its decisions itself.
+    for _ in 0..WINDOW {
+        check(&store).await.unwrap();
+    }
+    server.pause();
+    let mut asked = pin!(check(&store));
+    tokio::select! {
+        biased;
+        answer = &mut asked => panic!("the server is paused: {answer:?}"),
+        // The task of the connection writes the call meanwhile.
+        () = tokio::task::yield_now() => server.resume(),
+    }
+    #[expect(clippy::disallowed_methods, reason = "the pause of the process")]
+    std::thread::sleep(2 * DEADLINE);
+    assert!(asked.await.is_ok());
 }
