@@ -18,8 +18,9 @@ pub enum RedisStoreError {
     /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] RedisConfigError),
-    /// The store has no connection.
+    /// The store had no connection, so the decision was not sent.
     ///
+    /// If an attempt to connect takes longer than the deadline, the source is the failure of the attempt before.
     /// The source is a broken pipe if the server has closed the new connection, for example at its `maxclients`.
     #[error("no connection to Redis at {server}: {}", words_of(source))]
     Connect {
@@ -36,7 +37,7 @@ pub enum RedisStoreError {
     BreakerOpen {
         /// The server.
         server: Arc<str>,
-        /// The last failure of a call.
+        /// The failure that opened the breaker.
         source: RedisError,
     },
     /// The server is overloaded, so the decision was not sent within the deadline.

@@ -1,5 +1,6 @@
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use redis::{ErrorKind, RedisError, Value};
 use tokio::sync::Semaphore;
@@ -40,7 +41,7 @@ pub(crate) struct Caller {
     pub(crate) server: Arc<str>,
     pub(crate) shared_slots: Option<Arc<Semaphore>>,
     pub(crate) settings: LinkSettings,
-    /// The cause that an open breaker reports.
+    /// The failure that opened the breaker.
     pub(crate) last_failure: Mutex<Option<RedisError>>,
 }
 
@@ -53,28 +54,23 @@ impl Caller {
         batch.into_call()
     }
 
-    /// Sends a call. If the call is late, also returns the answer that a written call may still get.
+    /// Sends a call, unless there is no connection by an instant. If the call is late, also returns the answer that it
+    /// may still get.
     pub(super) async fn send(
         &self,
         number: u64,
         call: Call,
+        connect_by: Option<Instant>,
     ) -> (Result<Value, RedisStoreError>, Option<LateAnswer>) {
         let number = usize::try_from(number).unwrap_or(0);
         let link = &self.links[number % self.links.len()];
         let deadline = now() + self.deadline;
-        let (answer, late) = match link
-            .run_until(deadline, Arc::clone(&self.partition_key), call)
-            .await
-        {
+        let connect_by = connect_by.unwrap_or(deadline);
+        let key = Arc::clone(&self.partition_key);
+        match link.run_until(connect_by, deadline, key, call).await {
             Ok(answer) => (answer.map_err(|error| self.error_of(link, error)), None),
-            Err(late) => (Err(self.too_late()), late),
-        };
-        if let Err(error) = &answer
-            && let Some(failure) = error.failure()
-        {
-            *locked(&self.last_failure) = Some(failure);
+            Err(late) => (Err(self.too_late()), Some(late)),
         }
-        (answer, late)
     }
 
     /// Runs the script with an empty batch, writes and deletes keys that live for a millisecond, and looks for holds that

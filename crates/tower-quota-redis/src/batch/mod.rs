@@ -57,6 +57,9 @@ pub(crate) struct Batcher {
 /// The longest wait for a slot, short because a silent node may hold all slots.
 const SHARED_SLOT_WAIT: Duration = Duration::from_millis(1);
 
+/// The time that an error needs to reach a caller, which is more than the precision of timers.
+const LAST_MOMENT: Duration = Duration::from_millis(2);
+
 type Outcome = Result<Decision, RedisStoreError>;
 
 impl Batcher {
@@ -215,8 +218,10 @@ impl Batcher {
         });
         let requests = batch.decisions.iter().map(|pending| &pending.request);
         let call = self.caller.call(requests);
-        let (reply, late) = self.caller.send(batch.number, call).await;
-        sender.call_ended(Some(end_of(&reply)));
+        let connect_by = self.connect_by(&batch);
+        let (reply, late) = self.caller.send(batch.number, call, connect_by).await;
+        let failure = reply.as_ref().err().and_then(RedisStoreError::failure);
+        sender.call_ended(Some(end_of(&reply)), failure);
         match reply {
             Ok(reply) => {
                 let mut reply = Reply::new(bytes_of(&reply));
@@ -242,6 +247,22 @@ impl Batcher {
                 }
             }
         }
+    }
+
+    /// Returns the instant at which a batch without a connection fails. This is before the last caller leaves, so that the
+    /// caller learns that nothing was sent. Settlements have no such caller.
+    fn connect_by(&self, batch: &Batch) -> Option<Instant> {
+        let settles = |pending: &Pending| Pending::settles(pending.request.template.operation);
+        if batch.decisions.iter().any(settles) {
+            return None;
+        }
+        let deadline = self.caller.deadline;
+        let last_arrived = batch
+            .decisions
+            .iter()
+            .map(|pending| pending.arrived)
+            .max()?;
+        Some(last_arrived + deadline - LAST_MOMENT.min(deadline / 8))
     }
 
     fn refuse(&self, decisions: Vec<Pending>, reason: NotSent) {

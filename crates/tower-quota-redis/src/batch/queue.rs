@@ -273,7 +273,7 @@ impl Queue {
         call: &CallSpan,
         end: Option<CallEnd>,
         now: Instant,
-    ) -> Vec<Pending> {
+    ) -> Option<Vec<Pending>> {
         let under_way = self.weight_under_way;
         self.weight_under_way -= call.weight;
         self.calls_under_way -= 1;
@@ -284,18 +284,18 @@ impl Queue {
                     self.closings += 1;
                     self.window.restart();
                 }
-                return Vec::new();
+                return None;
             }
             Some(CallEnd::Late) => self.window.note(call, now, under_way),
             // A lost connection says nothing about the load of the server.
             Some(CallEnd::Broken) => {}
-            None => return Vec::new(),
+            None => return None,
         }
         if !self.breaker.failed(call.began, now) {
-            return Vec::new();
+            return None;
         }
         self.openings += 1;
-        self.take_all()
+        Some(self.take_all())
     }
 
     fn take_all(&mut self) -> Vec<Pending> {

@@ -1,11 +1,13 @@
 use std::sync::Arc;
 
+use redis::RedisError;
 use tokio::runtime::Handle;
 
 use super::Batcher;
 use super::call_span::{CallEnd, CallSpan};
 use super::queue::NotSent;
 use crate::clock::now;
+use crate::lock::locked;
 
 /// A task that sends the waiting decisions. A dropped sender leaves the work to a successor.
 pub(super) struct Sender {
@@ -23,9 +25,15 @@ impl Sender {
         }
     }
 
-    pub(super) fn call_ended(&mut self, end: Option<CallEnd>) {
-        if let Some(call) = self.call.take() {
-            let refused = self.batcher.lock().call_ended(&call, end, now());
+    pub(super) fn call_ended(&mut self, end: Option<CallEnd>, failure: Option<RedisError>) {
+        let Some(call) = self.call.take() else {
+            return;
+        };
+        let mut queue = self.batcher.lock();
+        if let Some(refused) = queue.call_ended(&call, end, now()) {
+            // Later failures of other calls do not explain why the breaker is open.
+            *locked(&self.batcher.caller.last_failure) = failure;
+            drop(queue);
             self.batcher.refuse(refused, NotSent::BreakerOpen);
         }
     }
@@ -33,7 +41,7 @@ impl Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        self.call_ended(None);
+        self.call_ended(None, None);
         let needs_sender = {
             let mut queue = self.batcher.lock();
             queue.sender_ended(self.is_pacing);

@@ -170,14 +170,16 @@ impl Link {
         with_each!(self, link => link.run(key, request).await)
     }
 
-    /// Runs a call until its deadline. If the call is late, returns the answer that a written call may still get.
+    /// Runs a call until its deadline, unless there is no connection by an earlier instant. If the call is late, returns
+    /// the answer that the call may still get.
     pub(crate) async fn run_until(
         &self,
+        connect_by: Instant,
         deadline: Instant,
         key: Arc<str>,
         call: Call,
-    ) -> Result<Result<Value, CallError>, Option<LateAnswer>> {
-        with_each!(self, link => link.run_until(deadline, key, call).await)
+    ) -> Result<Result<Value, CallError>, LateAnswer> {
+        with_each!(self, link => link.run_until(connect_by, deadline, key, call).await)
     }
 }
 

@@ -18,6 +18,8 @@ use super::request::LinkRequest;
 use super::within;
 use crate::wire::Call;
 
+const NOT_HANDED_OUT: &str = "the pool handed out no connection in time";
+
 #[derive(Clone)]
 pub(crate) struct Pooled {
     pool: Pool,
@@ -61,23 +63,23 @@ impl Pooled {
         taken.send(key, request).await.map_err(CallError::of_call)
     }
 
-    /// Runs a call until its deadline. If the call is late, returns the answer that a written call may still get.
     pub(super) async fn run_until(
         &self,
+        connect_by: Instant,
         deadline: Instant,
         key: Arc<str>,
         mut call: Call,
-    ) -> Result<Result<Value, CallError>, Option<LateAnswer>> {
+    ) -> Result<Result<Value, CallError>, LateAnswer> {
         call.deadline = Some(deadline);
-        let taken = match timeout_at(deadline.into(), self.take()).await {
-            Ok(Ok(taken)) => taken,
-            Ok(Err(error)) => return Ok(Err(CallError::NotSent(error))),
-            Err(_) => return Err(None),
+        let taken = timeout_at(connect_by.into(), self.take()).await;
+        let taken = match taken.unwrap_or_else(|_| Err((ErrorKind::Io, NOT_HANDED_OUT).into())) {
+            Ok(taken) => taken,
+            Err(error) => return Ok(Err(CallError::NotSent(error))),
         };
         let mut answer: LateAnswer = Box::pin(async move { taken.send(&key, &call).await });
         match answer_until(deadline, &mut answer).await {
             Some(answer) => Ok(answer.map_err(CallError::of_call)),
-            None => Err(Some(answer)),
+            None => Err(answer),
         }
     }
 
@@ -87,8 +89,7 @@ impl Pooled {
         let (pool, connect_timeout) = (self.pool.clone(), self.connect_timeout);
         let taking = async move {
             let handed_out = async { pool.get().await.map_err(of_pool) };
-            let late = "the pool handed out no connection in time";
-            within(connect_timeout, late, handed_out).await
+            within(connect_timeout, NOT_HANDED_OUT, handed_out).await
         };
         let runtime = self.runtime.clone().unwrap_or_else(Handle::current);
         let ended = || RedisError::from((ErrorKind::Io, "the attempt to connect was cut short"));

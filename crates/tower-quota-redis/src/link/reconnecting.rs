@@ -111,19 +111,19 @@ impl<B: Backend> Reconnecting<B> {
         under_way.end(answer)
     }
 
-    /// Runs a call until its deadline. If the call is late, returns the answer that a written call may still get.
     pub(super) async fn run_until(
         self: &Arc<Self>,
+        connect_by: Instant,
         deadline: Instant,
         key: Arc<str>,
         mut call: Call,
-    ) -> Result<Result<Value, CallError>, Option<LateAnswer>> {
+    ) -> Result<Result<Value, CallError>, LateAnswer> {
         call.deadline = Some(deadline);
         let patience = deadline.saturating_duration_since(now()) / 4;
-        let mut tracked = match timeout_at(deadline.into(), self.ready(&key, patience)).await {
+        let mut tracked = match timeout_at(connect_by.into(), self.ready(&key, patience)).await {
             Ok(Ok(tracked)) => tracked,
             Ok(Err(error)) => return Ok(Err(CallError::NotSent(error))),
-            Err(_) => return Err(None),
+            Err(_) => return Ok(Err(CallError::NotSent(self.missing_connection()))),
         };
         // This guard ends at the deadline, so that the link notices a silent connection while the
         // task still waits for a late answer.
@@ -132,7 +132,7 @@ impl<B: Backend> Reconnecting<B> {
             Box::pin(async move { tracked.connection.run(&key, &call).await });
         match answer_until(deadline, &mut answer).await {
             Some(answer) => Ok(under_way.end(answer)),
-            None => Err(Some(answer)),
+            None => Err(answer),
         }
     }
 
@@ -175,6 +175,12 @@ impl<B: Backend> Reconnecting<B> {
             // The call cannot fail, because the sender outlives this receiver.
             let _ = ended.changed().await;
         }
+    }
+
+    /// Returns the failure of the last attempt, or that no attempt has ended.
+    fn missing_connection(&self) -> RedisError {
+        let last_error = locked(&self.state).last_error.clone();
+        last_error.unwrap_or_else(|| (ErrorKind::Io, "no connection within the deadline").into())
     }
 
     pub(super) fn replace(self: &Arc<Self>) {
@@ -255,6 +261,7 @@ impl<B: Backend> LinkState<B> {
     fn install(&mut self, connection: B::Connection, doubtful: Option<&Tracked<B::Connection>>) {
         if self.connection.is_none() || self.is_current(doubtful) {
             self.connection = Some(Tracked::new(connection));
+            self.last_error = None;
         }
     }
 }
@@ -374,6 +381,9 @@ impl<'a, B: Backend> CallUnderWay<'a, B> {
 
     fn end(mut self, answer: RedisResult<Value>) -> Result<Value, CallError> {
         self.verdict = answer.as_ref().err().map_or(Verdict::Keep, B::verdict);
+        if let (Verdict::Drop, Err(error)) = (&self.verdict, &answer) {
+            locked(&self.link.state).last_error = Some(error.clone());
+        }
         answer.map_err(CallError::of_call)
     }
 }

@@ -56,13 +56,7 @@ async fn constructor_does_not_wait_for_server() {
         .unwrap();
     let error = check(&store).await.unwrap_err();
     assert!(
-        matches!(
-            error,
-            RedisStoreError::Deadline {
-                after: DEADLINE,
-                ..
-            }
-        ),
+        matches!(error, RedisStoreError::Connect { .. }) && error.is_transient(),
         "{error:?}"
     );
     proxy.heal();
@@ -108,4 +102,28 @@ async fn late_sentinels_and_clusters_are_found() {
     assert!(check(&store).await.is_err());
     proxies.iter().for_each(FaultProxy::heal);
     until_answered(&store).await;
+}
+
+/// The handshake takes longer than a deadline, so each decision waits for the end of an attempt in vain.
+#[tokio::test]
+async fn slow_refusal_of_password_is_reported() {
+    let server = RedisServer::start();
+    server.command("CONFIG SET requirepass password").unwrap();
+    let proxy = FaultProxy::to(server.port());
+    proxy.inflict(Fault::SlowStart(Duration::from_millis(120)));
+    let url = format!("redis://:another@127.0.0.1:{}/", proxy.port());
+    let store = lazily()
+        .deadline(Duration::from_millis(50))
+        .connect(&url)
+        .await
+        .unwrap();
+    let mut error = check(&store).await.unwrap_err();
+    while !matches!(error, RedisStoreError::BreakerOpen { .. }) {
+        assert!(
+            matches!(error, RedisStoreError::Connect { .. }),
+            "nothing was written: {error:?}"
+        );
+        error = check(&store).await.unwrap_err();
+    }
+    assert!(error.to_string().contains("Password authentication failed"), "{error}");
 }

@@ -174,15 +174,17 @@ async fn slow_handshake_does_not_delay_recovery() {
 
 #[tokio::test]
 async fn default_deadline_is_50_ms() {
-    let (address, _listener) = silent_listener();
-    let url = format!("redis://{address}/");
-    let lazy = RedisStore::options().connect_lazily();
-    let error = check(&lazy.connect(&url).await.unwrap()).await.unwrap_err();
+    let server = RedisServer::start();
+    let address = format!("127.0.0.1:{}", server.port());
+    let store = RedisStore::options().connect(&server.url()).await.unwrap();
+    server.pause();
+    let error = check(&store).await.unwrap_err();
+    server.resume();
     assert!(
         matches!(error, RedisStoreError::Deadline { after, .. } if after == Duration::from_millis(50)),
         "{error:?}"
     );
-    assert!(error.to_string().contains(&address.to_string()), "{error}");
+    assert!(error.to_string().contains(&address), "{error}");
 }
 
 #[test]

@@ -79,7 +79,9 @@ fn end(queue: &mut Queue, weight: usize, end: CallEnd, began: Instant, now: Inst
     queue.calls_under_way += 1;
     queue.weight_under_way += weight;
     let span = CallSpan { began, weight };
-    queue.call_ended(&span, Some(end), now).len()
+    queue
+        .call_ended(&span, Some(end), now)
+        .map_or(0, |returned| returned.len())
 }
 
 const REFUND: Operation = Operation::Refund {
