@@ -1,13 +1,15 @@
 //! Takes a connection from a pool for each call.
 //!
 //! The pool's limits, timeouts and metrics include each call. The pool checks a connection before handing it out, which
-//! takes a round trip. A call that is unanswered takes its connection out of the pool, which may then connect again.
+//! takes a round trip. A call that is unanswered takes its connection out of the pool at its deadline, and awaits its
+//! late answer there. The pool may connect again at once.
 
 use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
 use deadpool_redis::{Connection, Pool, PoolError};
+use redis::aio::MultiplexedConnection;
 use redis::{ConnectionInfo, ErrorKind, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 use tokio::time::timeout_at;
@@ -37,7 +39,7 @@ impl Pooled {
     }
 
     pub(super) async fn connect(&self) -> RedisResult<()> {
-        self.take().await.map(|mut taken| drop(taken.0.take()))
+        self.take().await.map(|taken| taken.give_back())
     }
 
     /// Drops the idle connections, which may lead to the wrong server.
@@ -60,7 +62,8 @@ impl Pooled {
         request: &impl LinkRequest,
     ) -> Result<Value, CallError> {
         let taken = self.take().await.map_err(CallError::NotSent)?;
-        taken.send(key, request).await.map_err(CallError::of_call)
+        let answer = request.send(&mut taken.connection(), key).await;
+        taken.end(answer)
     }
 
     pub(super) async fn run_until(
@@ -76,9 +79,12 @@ impl Pooled {
             Ok(taken) => taken,
             Err(error) => return Ok(Err(CallError::NotSent(error))),
         };
-        let mut answer: LateAnswer = Box::pin(async move { taken.send(&key, &call).await });
+        // A late answer must not block a slot of the pool, so the guard leaves the pool at the deadline.
+        let mut connection = taken.connection();
+        let mut answer: LateAnswer =
+            Box::pin(async move { call.send(&mut connection, &key).await });
         match answer_until(deadline, &mut answer).await {
-            Some(answer) => Ok(answer.map_err(CallError::of_call)),
+            Some(answer) => Ok(taken.end(answer)),
             None => Err(answer),
         }
     }
@@ -94,30 +100,43 @@ impl Pooled {
         let runtime = self.runtime.clone().unwrap_or_else(Handle::current);
         let ended = || RedisError::from((ErrorKind::Io, "the attempt to connect was cut short"));
         let handed_out = runtime.spawn(taking).await.map_err(|_| ended())?;
-        handed_out.map(|connection| Taken(Some(connection)))
+        handed_out.map(Taken::new)
     }
 }
 
-/// A connection that leaves the pool when dropped during a call.
-struct Taken(Option<Connection>);
+/// A slot of the pool. If dropped during a call, the connection leaves the pool.
+struct Taken {
+    connection: MultiplexedConnection,
+    pooled: Option<Connection>,
+}
 
 impl Taken {
-    async fn send(mut self, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
-        let Some(connection) = &mut self.0 else {
-            return Err((ErrorKind::Client, "the connection was dropped").into());
-        };
-        let answer = request.send(connection, key).await;
-        if answer.as_ref().err().is_none_or(|error| !is_lost(error)) {
-            // Return the connection to the pool.
-            drop(self.0.take());
+    fn new(pooled: Connection) -> Self {
+        Self {
+            connection: pooled.clone(),
+            pooled: Some(pooled),
         }
-        answer
+    }
+
+    fn connection(&self) -> MultiplexedConnection {
+        self.connection.clone()
+    }
+
+    fn end(self, answer: RedisResult<Value>) -> Result<Value, CallError> {
+        if answer.as_ref().err().is_none_or(|error| !is_lost(error)) {
+            self.give_back();
+        }
+        answer.map_err(CallError::of_call)
+    }
+
+    fn give_back(mut self) {
+        drop(self.pooled.take());
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        if let Some(connection) = self.0.take() {
+        if let Some(connection) = self.pooled.take() {
             drop(Connection::take(connection));
         }
     }

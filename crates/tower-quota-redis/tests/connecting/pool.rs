@@ -4,6 +4,7 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 
 use deadpool_redis::{Config, Pool, Runtime};
+use tower_quota_core::Store as _;
 use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_redis::{RedisConfigError, RedisStore, RedisStoreError};
 
@@ -65,6 +66,28 @@ async fn calls_wait_for_connection_of_pool() {
         check(&store).await.unwrap(),
         999,
         "the late decision was not sent"
+    );
+}
+
+/// The pool checks its connection before each call, so only the call itself may go unanswered.
+#[tokio::test]
+async fn unanswered_call_leaves_pool_at_once() {
+    let server = RedisServer::start();
+    let pool = pool(&server.url());
+    let store = RedisStore::options().pool(pool.clone()).unwrap();
+    until_answered(&store).await;
+    server.command("CLIENT PAUSE 60000 WRITE").unwrap();
+    let error = check(&store).await.unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Deadline { .. }),
+        "{error:?}"
+    );
+    while pool.status().size > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(
+        !store.close(Duration::ZERO).await,
+        "the call is still unanswered"
     );
 }
 
