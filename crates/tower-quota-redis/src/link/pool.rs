@@ -5,19 +5,21 @@
 //! late answer there. The pool may connect again at once.
 
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use deadpool_redis::{Connection, Pool, PoolError};
 use redis::aio::MultiplexedConnection;
 use redis::{ConnectionInfo, ErrorKind, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout_at;
 
 use super::call_error::CallError;
 use super::reconnecting::{LateAnswer, answer_until};
 use super::request::LinkRequest;
 use super::within;
+use crate::lock::locked;
 use crate::wire::Call;
 
 const NOT_HANDED_OUT: &str = "the pool handed out no connection in time";
@@ -27,6 +29,7 @@ pub(crate) struct Pooled {
     pool: Pool,
     connect_timeout: Duration,
     runtime: Option<Handle>,
+    abandoned: Arc<Mutex<Option<AbortHandle>>>,
 }
 
 impl Pooled {
@@ -35,6 +38,7 @@ impl Pooled {
             pool,
             connect_timeout,
             runtime,
+            abandoned: Arc::default(),
         }
     }
 
@@ -89,8 +93,7 @@ impl Pooled {
         }
     }
 
-    /// Takes a connection in a task. If the caller gives up, the connection returns to the pool, so that a handshake may
-    /// take longer than a deadline.
+    /// Takes a connection in a task, so that a handshake may take longer than a deadline.
     async fn take(&self) -> RedisResult<Taken> {
         let (pool, connect_timeout) = (self.pool.clone(), self.connect_timeout);
         let taking = async move {
@@ -98,9 +101,31 @@ impl Pooled {
             within(connect_timeout, NOT_HANDED_OUT, handed_out).await
         };
         let runtime = self.runtime.clone().unwrap_or_else(Handle::current);
+        let mut attempt = PoolAttempt {
+            task: runtime.spawn(taking),
+            abandoned: &self.abandoned,
+        };
         let ended = || RedisError::from((ErrorKind::Io, "the attempt to connect was cut short"));
-        let handed_out = runtime.spawn(taking).await.map_err(|_| ended())?;
+        let handed_out = (&mut attempt.task).await.map_err(|_| ended())?;
         handed_out.map(Taken::new)
+    }
+}
+
+/// A task that takes a connection from the pool. If the caller gives up, one task of the link continues, and returns its
+/// connection to the pool. More tasks would take the connections that later calls wait for.
+struct PoolAttempt<'a> {
+    task: JoinHandle<RedisResult<Connection>>,
+    abandoned: &'a Mutex<Option<AbortHandle>>,
+}
+
+impl Drop for PoolAttempt<'_> {
+    fn drop(&mut self) {
+        let mut abandoned = locked(self.abandoned);
+        if abandoned.as_ref().is_none_or(AbortHandle::is_finished) {
+            *abandoned = Some(self.task.abort_handle());
+        } else {
+            self.task.abort();
+        }
     }
 }
 

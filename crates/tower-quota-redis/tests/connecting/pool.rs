@@ -49,6 +49,7 @@ async fn calls_wait_for_connection_of_pool() {
             error.to_string().contains("handed out no connection"),
             "{error}"
         );
+        assert!(pool.status().waiting <= 1, "{:?}", pool.status());
     }
     check(&store).await.unwrap_err();
     let open = check(&store).await.unwrap_err();
