@@ -218,6 +218,10 @@ const fn ask(name: &'static str, units: u64, seconds: u64) -> Ask {
     }
 }
 
+const fn windows(quota: Quota, ask: Ask) -> Ask {
+    Ask { quota, ..ask }
+}
+
 const fn by(by: By, ask: Ask) -> Ask {
     Ask { by, ..ask }
 }
@@ -331,6 +335,37 @@ pub(super) static QUOTAS_IN_TURN: Shape = Shape {
             ask("week", 100_800, 6_048_000),
         ],
     ],
+};
+/// One limit of a request, by few clients who return often and are never refused.
+pub(super) static BUCKET: Shape = Shape {
+    scope: "bucket",
+    clients: 1_000,
+    sets: &[&[ask("hour", 1_000_000, 3_600)]],
+};
+pub(super) static THREE_BUCKETS: Shape = Shape {
+    scope: "buckets",
+    clients: 1_000,
+    sets: &[&[
+        ask("hour", 1_000_000, 3_600),
+        ask("day", 2_400_000, 86_400),
+        ask("week", 4_200_000, 604_800),
+    ]],
+};
+pub(super) static FIXED_WINDOW: Shape = Shape {
+    scope: "fixed",
+    clients: 1_000,
+    sets: &[&[windows(
+        Quota::per_hour(1_000_000).fixed_window(),
+        ask("hour", 1_000_000, 3_600),
+    )]],
+};
+pub(super) static SLIDING_WINDOW: Shape = Shape {
+    scope: "sliding",
+    clients: 1_000,
+    sets: &[&[windows(
+        Quota::per_hour(1_000_000).sliding_window(),
+        ask("hour", 1_000_000, 3_600),
+    )]],
 };
 static HOURS: [Ask; 3] = [
     ask("hour", 100, 360_000),

@@ -84,7 +84,7 @@ async fn ask(store: &RedisStore, operation: Operation, quota: &Quota) -> Outcome
     Ok(asked.await?.at())
 }
 
-async fn hold_and_release(store: &RedisStore) -> Outcome {
+pub(super) async fn hold_and_release(store: &RedisStore) -> Outcome {
     let taken_at = ask(store, Operation::Check, &STREAMS).await?;
     ask(store, Operation::Refund { taken_at }, &STREAMS).await?;
     Ok(())

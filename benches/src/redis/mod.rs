@@ -2,6 +2,7 @@
 
 mod contenders;
 mod holds;
+mod lone;
 mod overload;
 pub(crate) mod sizing;
 
@@ -147,7 +148,7 @@ fn costs_of(bursts: &[Burst]) -> [Option<crate::report::Cell>; 4] {
     ]
 }
 
-/// Measures the service of README, which counts each client and everyone.
+/// Measures the service of README, which counts each client and everyone, and callers with one request in flight.
 pub(crate) fn readme(quick: bool) -> Outcome<Report> {
     let (rounds, millis) = if quick { (2, 300) } else { (20, 1_000) };
     let runtime = runtime()?;
@@ -166,7 +167,9 @@ pub(crate) fn readme(quick: bool) -> Outcome<Report> {
         let best = bursts.iter().map(|all| highest(all, |burst| burst.rate));
         rates.row(format!("client and everyone, tasks: {tasks}"), best);
     }
-    Ok(Report::of([rates]))
+    let span = Duration::from_millis(millis / 2);
+    let [p50, redis] = lone::tables(&runtime, &server, &limiters, (rounds, span))?;
+    Ok(Report::of([rates, p50, redis]))
 }
 
 /// Measures the latency by the distance of the server, whose replies arrive later.
