@@ -140,9 +140,24 @@ impl Queue {
     }
 
     pub(super) fn needs_sender(&self, now: Instant) -> bool {
-        let may_pace = !self.is_pacing || self.waiting_weight >= MOST_WEIGHT;
-        let is_needed = self.senders < self.regular_senders || may_pace && self.window.is_calm(now);
+        let is_needed = self.senders < self.regular_senders
+            || self.may_send_further(self.senders + 1, now)
+                && (!self.is_pacing || self.is_full_call_waiting());
         is_needed && self.has_work()
+    }
+
+    /// Returns whether so many senders may send small calls too. A distant server has calls on the way to it. The calls
+    /// to a nearby server would only wait in its queue, where fewer calls with more decisions are faster.
+    fn may_send_further(&self, senders: usize, now: Instant) -> bool {
+        let further = senders.saturating_sub(self.regular_senders);
+        let paced = self
+            .pace
+            .saturating_mul(u32::try_from(further).unwrap_or(u32::MAX));
+        self.window.is_calm(now) && (self.is_full_call_waiting() || paced <= self.window.distance())
+    }
+
+    const fn is_full_call_waiting(&self) -> bool {
+        self.waiting_weight >= MOST_WEIGHT
     }
 
     pub(super) fn begin_sender(&mut self, now: Instant) -> bool {
@@ -163,13 +178,13 @@ impl Queue {
             return Step::End;
         }
         let is_regular = self.senders <= self.regular_senders;
-        if !is_regular && !self.window.is_calm(now) {
+        if !is_regular && !self.may_send_further(self.senders, now) {
             return Step::End;
         }
         let due = self
             .last_sent
             .map_or(now, |last_sent| last_sent + self.pace);
-        if is_regular || self.waiting_weight >= MOST_WEIGHT || due <= now {
+        if is_regular || self.is_full_call_waiting() || due <= now {
             return Step::Send(self.take_batch(now));
         }
         if self.is_pacing {

@@ -39,6 +39,10 @@ impl Window {
         self.limit
     }
 
+    pub(super) fn distance(&self) -> Duration {
+        self.distance.get()
+    }
+
     /// Returns whether more than the regular senders may send.
     pub(super) fn is_calm(&self, now: Instant) -> bool {
         // Decisions that wait for one of two distant calls would be late, so let further senders

@@ -33,6 +33,8 @@ struct Simulation {
     events: Vec<(Instant, usize, Event)>,
     answered: u64,
     asked: u64,
+    /// The waits of the timely answers.
+    waits: Vec<Duration>,
     callers: Vec<(Instant, Answered)>,
     random: u64,
 }
@@ -79,6 +81,7 @@ impl Simulation {
             events: Vec::new(),
             answered: 0,
             asked: 0,
+            waits: Vec::new(),
             callers: Vec::new(),
             random: 1,
         };
@@ -109,12 +112,13 @@ impl Simulation {
                 Event::PaceEnds => self.stores[store].has_paced(),
                 Event::CallEnds { end, began, batch } => {
                     if end == CallEnd::Answered {
-                        let in_time = batch.decisions.iter();
-                        let in_time = in_time.filter(|pending| {
+                        for pending in &batch.decisions {
                             let arrived = pending.arrived;
-                            arrived >= self.counted_from && at <= arrived + DEADLINE
-                        });
-                        self.answered += in_time.count() as u64;
+                            if arrived >= self.counted_from && at <= arrived + DEADLINE {
+                                self.answered += 1;
+                                self.waits.push(at - arrived);
+                            }
+                        }
                     }
                     let weight = batch.weight;
                     let span = CallSpan { began, weight };
@@ -193,6 +197,24 @@ impl Simulation {
         self.random ^= self.random << 17;
         self.random % (most + 1)
     }
+}
+
+/// Calls that wait at a busy server nearby are not on a long way, so more of them would only wait longer.
+#[test]
+fn busy_server_nearby_gets_large_calls() {
+    let server = SlowServer {
+        per_call: Duration::from_micros(100),
+        per_decision: Duration::from_micros(12),
+        distance: NEAR,
+        lateness: Duration::ZERO,
+        stalls: None,
+        moves: None,
+    };
+    let mut simulation = Simulation::run(server, 8, 16_000);
+    assert_eq!(simulation.answered, simulation.asked);
+    simulation.waits.sort_unstable();
+    let slowest = simulation.waits[simulation.waits.len() * 99 / 100];
+    assert!(slowest < Duration::from_millis(8), "{slowest:?}");
 }
 
 // Each bound is four fifths of the rate of answers at full load.
