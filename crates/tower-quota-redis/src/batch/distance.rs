@@ -27,6 +27,11 @@ impl Distance {
         self.shortest.into_iter().min().unwrap_or(self.most)
     }
 
+    /// Forgets all calls but one.
+    pub(super) fn restart(&mut self, took: Duration) {
+        self.shortest = [took.min(self.most); SECONDS];
+    }
+
     pub(super) fn note(&mut self, took: Duration, now: Instant) {
         let began = *self.began.get_or_insert(now);
         let seconds = now.saturating_duration_since(began).as_secs();
@@ -63,5 +68,20 @@ mod tests {
             distance.note(millis(took), start + second * SECOND);
             assert_eq!(distance.get(), millis(expected), "second {second}");
         }
+    }
+
+    #[test]
+    fn restarted_distance_grows_again() {
+        let (start, millis) = (now(), Duration::from_millis);
+        let mut distance = Distance::new(millis(50));
+        distance.note(millis(4), start);
+        distance.restart(millis(20));
+        assert_eq!(distance.get(), millis(20));
+        for second in 1..4 {
+            distance.note(millis(36), start + second * SECOND);
+        }
+        assert_eq!(distance.get(), millis(36));
+        distance.restart(millis(60));
+        assert_eq!(distance.get(), millis(50));
     }
 }

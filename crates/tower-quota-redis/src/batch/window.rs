@@ -73,8 +73,8 @@ impl Window {
             .is_none_or(|shrunk_at| call.began >= shrunk_at)
         {
             if self.limit == 1 {
-                // One decision makes no queue, so the server is this far away. A late answer took longer than the deadline.
-                self.distance = Distance::new(took.min(self.deadline));
+                // One decision makes no queue, so the server is this far away.
+                self.distance.restart(took);
             }
             // Shrink once for calls that were sent together.
             self.limit = (self.limit / 2).max(1);

@@ -125,5 +125,8 @@ async fn slow_refusal_of_password_is_reported() {
         );
         error = check(&store).await.unwrap_err();
     }
-    assert!(error.to_string().contains("Password authentication failed"), "{error}");
+    assert!(
+        error.to_string().contains("Password authentication failed"),
+        "{error}"
+    );
 }
