@@ -82,3 +82,21 @@ impl Window {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::now;
+
+    #[test]
+    fn calls_over_deadline_leave_least_window() {
+        let (start, millis) = (now(), Duration::from_millis);
+        let mut window = Window::new(millis(50));
+        for number in 0..20 {
+            let began = start + number * millis(60);
+            window.note(&CallSpan { began, weight: 1 }, began + millis(55), 1);
+        }
+        assert_eq!(window.limit(), 1);
+        assert_eq!(window.distance(), millis(50));
+    }
+}
