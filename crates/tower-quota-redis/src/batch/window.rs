@@ -16,6 +16,10 @@ const RESTART: usize = 16;
 const CALM: Duration = Duration::from_secs(1);
 /// The limit grows by this part of an answered call, and by at least 1.
 const GROWTH: usize = 8;
+/// The load is light below this part of the limit.
+const LIGHT: usize = 4;
+/// A window that shrinks for so long ends every queue, so calls that are still slow have a long way.
+const LONGEST_QUEUE: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct Window {
@@ -23,6 +27,8 @@ pub(super) struct Window {
     deadline: Duration,
     distance: Distance,
     shrunk_at: Option<Instant>,
+    /// The end of the first slow call after a fast call.
+    slow_since: Option<Instant>,
 }
 
 impl Window {
@@ -32,6 +38,7 @@ impl Window {
             deadline,
             distance: Distance::new(deadline),
             shrunk_at: None,
+            slow_since: None,
         }
     }
 
@@ -59,11 +66,15 @@ impl Window {
 
     pub(super) fn note(&mut self, call: &CallSpan, ended: Instant, under_way: usize) {
         let took = ended.saturating_duration_since(call.began);
-        self.distance.note(took, ended);
+        // Under load, a call may have waited in a queue, and a queue that stands is not distance.
+        if took < self.distance.get() || LIGHT * under_way < self.limit {
+            self.distance.note(took, ended);
+        }
         // A slow call has waited at the server for half of the time after the distance.
         let distance = self.distance.get();
         let slow = distance + (self.deadline - distance) / 2;
         if took < slow {
+            self.slow_since = None;
             // Grow only under load. A small load does not show that the server can take more.
             if 2 * under_way >= self.limit {
                 self.limit = MOST.min(self.limit + (call.weight / GROWTH).max(1));
@@ -72,6 +83,14 @@ impl Window {
             .shrunk_at
             .is_none_or(|shrunk_at| call.began >= shrunk_at)
         {
+            let slow_since = *self.slow_since.get_or_insert(ended);
+            if ended.saturating_duration_since(slow_since) >= LONGEST_QUEUE {
+                self.distance.restart(took);
+                self.limit = START;
+                self.shrunk_at = None;
+                self.slow_since = None;
+                return;
+            }
             if self.limit == 1 {
                 // One decision makes no queue, so the server is this far away.
                 self.distance.restart(took);

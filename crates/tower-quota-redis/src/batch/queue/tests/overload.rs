@@ -316,6 +316,32 @@ fn goodput_lasts_when_no_call_is_fast() {
     }
 }
 
+/// Requests at a little more than the capacity make a queue that stands for seconds.
+#[test]
+fn standing_queue_is_no_distance() {
+    let seconds = Duration::from_secs;
+    for (stores, per_call, offered, rate) in [
+        (2, 300, 9_800, 5_700),
+        (8, 300, 5_700, 4_700),
+        (8, 300, 7_600, 4_900),
+    ] {
+        let server = SlowServer {
+            per_call: Duration::from_micros(per_call),
+            per_decision: Duration::from_micros(150),
+            distance: NEAR,
+            lateness: Duration::ZERO,
+            stalls: None,
+            moves: None,
+        };
+        let simulation = Simulation::run_until(seconds(8), seconds(3), server, stores, offered);
+        let answers = simulation.answered / 5;
+        assert!(
+            answers >= rate,
+            "{stores} stores, {offered} offered: {answers}"
+        );
+    }
+}
+
 fn distant(millis: u64, late_millis: u64) -> SlowServer {
     SlowServer {
         per_call: Duration::from_micros(100),
