@@ -14,11 +14,12 @@ local function prepare_charge(charge, now)
 end
 
 -- Reads the states of a charge with holds, so that an error precedes the first write. Keeps the number of holds if the
--- set did not have those of the entry.
+-- set did not have those of the entry, or if reading the units of the expired holds took long.
 local function read_holds(charge, now)
   local slot = slot_for(charge, now)
   local state = slot and slot.quota:advance(slot.state, now)
-  if state and state.is_recounted then
+  if state and (state.is_recounted or #(state.expired or {}) > MOST_REREAD) then
+    trim(state)
     state.is_recounted, slot.full_at = nil, state.full_at
     slot.bytes = slot_bytes(slot.quota, state)
     charge.entry.is_changed = true

@@ -8,6 +8,8 @@
 local holds = new_algorithm(CONCURRENT)
 
 local INSTANT = '<I7'
+-- The number of expired holds with units of their own that each decision without a change may read again.
+local MOST_REREAD = 100
 
 -- Runs a command on the set. Deletes a key of another type, which no store has written.
 local function on_set(state, command, ...)

@@ -282,6 +282,37 @@ async fn expired_holds_are_removed_by_next_change() {
 }
 
 #[tokio::test]
+async fn units_of_many_expired_holds_are_read_once() {
+    const MANY: u64 = 150;
+    let server = RedisServer::start();
+    let clock = ManualClock::default();
+    let options = options().clock(clock.clone());
+    let store = options.connect(&server.url()).await.unwrap();
+    let thousand = Client {
+        quota: Quota::concurrent(1_000),
+        ..ann(&store)
+    };
+    let two = Charge::new("streams", &thousand.quota, &thousand.key).cost(2);
+    for _ in 0..MANY {
+        assert!(store.check(&[two]).await.unwrap().is_allowed());
+    }
+    clock.advance(TTL / 2);
+    assert!(store.check(&[two]).await.unwrap().is_allowed());
+    clock.advance(TTL / 2 + Duration::from_secs(1));
+    server.command("CONFIG RESETSTAT").unwrap();
+    for _ in 0..2 {
+        assert_eq!(thousand.left().await, 998);
+        assert_eq!(calls(&server, "zscore"), MANY);
+    }
+    let mut connection = look_at(&server);
+    let members: u64 = redis::cmd("ZCARD")
+        .arg(&thousand.keys()[1])
+        .query(&mut connection)
+        .unwrap();
+    assert_eq!(members, 2, "one hold and its units");
+}
+
+#[tokio::test]
 async fn count_of_altered_set_removes_expired_holds() {
     let server = RedisServer::start();
     let clock = ManualClock::default();
