@@ -47,12 +47,14 @@ local function last_expiry(state)
   return max(tonumber(last[2] or 0), 0)
 end
 
--- Counts the live holds of the set, and removes the others. Deletes a set that no store has written.
+-- Counts the live holds of the set, and removes the others with their units. Deletes a set that no store has written.
 local function recount(state, now)
   on_set(state, 'ZREMRANGEBYSCORE', '(0', now)
   state.count, state.units, state.full_at, state.is_recounted = 0, 0, 0, true
   local live = on_set(state, 'ZRANGE', after(now), '+inf', 'BYSCORE', 'LIMIT', 0, LONGEST_LOG + 1, 'WITHSCORES')
+  local has_hold = {}
   for i = 1, #live, 2 do
+    has_hold[live[i] .. 'u'] = true
     if #live[i] ~= 7 or #live > 2 * LONGEST_LOG or tonumber(live[i + 1]) > now + LONGEST_TTL then
       on_set(state, 'DEL')
       state.count, state.units, state.full_at = 0, 0, 0
@@ -60,6 +62,11 @@ local function recount(state, now)
     end
     state.count, state.units = state.count + 1, state.units + units_of(state, live[i])
     state.full_at = tonumber(live[i + 1])
+  end
+  for _, member in ipairs(on_set(state, 'ZRANGE', '-inf', 0, 'BYSCORE')) do
+    if not has_hold[member] then
+      on_set(state, 'ZREM', member)
+    end
   end
 end
 

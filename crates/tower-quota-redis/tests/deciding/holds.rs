@@ -343,6 +343,37 @@ async fn count_of_altered_set_removes_expired_holds() {
 }
 
 #[tokio::test]
+async fn count_of_altered_set_removes_units_without_hold() {
+    let server = RedisServer::start();
+    let clock = ManualClock::default();
+    let options = options().clock(clock.clone());
+    let store = options.connect(&server.url()).await.unwrap();
+    let ten = Client {
+        quota: Quota::concurrent(10),
+        ..ann(&store)
+    };
+    let three = Charge::new("streams", &ten.quota, &ten.key).cost(3);
+    store.check(&[three]).await.unwrap();
+    clock.advance(TTL / 2);
+    for _ in 0..2 {
+        store.check(&[three]).await.unwrap();
+    }
+    clock.advance(TTL / 2 + Duration::from_millis(1));
+    // The first hold has expired, and the last one is lost without its units.
+    let (mut connection, [_, set]) = (look_at(&server), ten.keys());
+    redis::cmd("ZPOPMAX")
+        .arg(&set)
+        .exec(&mut connection)
+        .unwrap();
+    assert_eq!(ten.left().await, 7);
+    let members: u64 = redis::cmd("ZCARD")
+        .arg(&set)
+        .query(&mut connection)
+        .unwrap();
+    assert_eq!(members, 2, "one hold and its units");
+}
+
+#[tokio::test]
 async fn limit_is_right_after_loss_of_all_data() {
     let mut server = RedisServer::start();
     let store = store_on(&server).await;
