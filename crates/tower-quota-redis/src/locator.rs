@@ -54,7 +54,9 @@ impl RedisLocator {
     /// answers with `MOVED` or `READONLY`.
     ///
     /// # Errors
-    /// Returns the error of the client. Sentinels and nodes of a cluster are asked within five seconds.
+    /// Returns the error of the client, or an error if the servers do not answer within a timeout. A locator of a store
+    /// uses [`RedisOptions::connect_timeout`](crate::RedisOptions::connect_timeout), and any other locator five seconds.
+    /// The credentials of a store have the same timeout.
     pub async fn locate(&self, key: &str) -> RedisResult<ConnectionInfo> {
         self.link.locate(key).await
     }

@@ -186,7 +186,12 @@ impl Backend for Cluster {
             let host = host.or_else(|| super::host_of(&node)).unwrap_or_default();
             super::at_address(node.clone(), (host, port))
         });
-        with_credentials(owner.unwrap_or(node), self.credentials.as_ref()).await
+        with_credentials(
+            owner.unwrap_or(node),
+            self.credentials.as_ref(),
+            self.connect_timeout,
+        )
+        .await
     }
 
     fn verdict(error: &RedisError) -> Verdict {

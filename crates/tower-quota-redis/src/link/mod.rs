@@ -197,15 +197,17 @@ pub(crate) async fn within<T>(
 async fn with_credentials(
     address: ConnectionInfo,
     credentials: Option<&Provider>,
+    timeout: Duration,
 ) -> RedisResult<ConnectionInfo> {
     #[cfg(feature = "credentials")]
     if let Some(provider) = credentials {
-        let (user, password) = provider.fetch().await?;
+        let late = "the credentials provider did not answer in time";
+        let (user, password) = within(timeout, late, provider.fetch()).await?;
         let settings = address.redis_settings().clone();
         let settings = settings.set_username(user).set_password(password);
         return Ok(address.set_redis_settings(settings));
     }
-    let _ = credentials;
+    let _ = (credentials, timeout);
     Ok(address)
 }
 

@@ -113,6 +113,6 @@ impl Backend for Sentinels {
     async fn locate(&self, _key: &str) -> RedisResult<ConnectionInfo> {
         let (_, address) = self.find().await?;
         let primary = super::at_address(self.primary.clone(), address);
-        with_credentials(primary, self.credentials.as_ref()).await
+        with_credentials(primary, self.credentials.as_ref(), self.connect_timeout).await
     }
 }

@@ -17,6 +17,7 @@ const QUEUE: usize = 1024;
 pub(crate) struct Server {
     client: Client,
     config: AsyncConnectionConfig,
+    connect_timeout: Duration,
     credentials: Option<Provider>,
 }
 
@@ -45,6 +46,7 @@ impl Server {
         Ok(Self {
             client,
             config,
+            connect_timeout,
             credentials,
         })
     }
@@ -61,7 +63,7 @@ impl Backend for Server {
 
     async fn locate(&self, _key: &str) -> RedisResult<ConnectionInfo> {
         let address = self.client.get_connection_info().clone();
-        with_credentials(address, self.credentials.as_ref()).await
+        with_credentials(address, self.credentials.as_ref(), self.connect_timeout).await
     }
 }
 

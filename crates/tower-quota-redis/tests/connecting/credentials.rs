@@ -194,3 +194,19 @@ async fn decide_until_logins(store: &RedisStore, server: &RedisServer, logins: u
         check(store).await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn locator_bounds_silent_provider() {
+    let server = RedisServer::start();
+    let store = RedisStore::options()
+        .connect_timeout(Duration::from_millis(50))
+        .credentials(std::future::pending::<io::Result<Credentials>>)
+        .connect_lazily()
+        .connect(&server.url())
+        .await
+        .unwrap();
+    let locator = store.locator().unwrap();
+    let located = tokio::time::timeout(TEST_TIMEOUT, locator.locate("key")).await;
+    let error = located.expect("the locator gives up").unwrap_err();
+    assert!(error.to_string().contains("credentials"), "{error}");
+}
