@@ -230,7 +230,7 @@ const fn flag(bit: u16, is_set: bool) -> u16 {
     if is_set { bit } else { 0 }
 }
 
-/// Appends a count, or a position from 1, as a byte. The store has already refused larger requests.
+/// Appends a count, or a position from 1, as two bytes. The store has already refused larger requests.
 fn push_count(bytes: &mut Vec<u8>, count: usize) {
     bytes.extend(u16::try_from(count).unwrap_or(u16::MAX).to_le_bytes());
 }
