@@ -256,7 +256,7 @@ fn opening_breaker_returns_waiting_decisions() {
     assert_eq!(refused, Err(NotSent::BreakerOpen));
 
     let later = now + 100 * DEADLINE;
-    assert_eq!(queue.admit(Operation::Check, later), Ok(()), "the trial");
+    assert_eq!(queue.admit(Operation::Check, later), Ok(()), "the probe");
     end(&mut queue, 0, CallEnd::Answered, later, later);
     let mut stats = RedisStats::default();
     queue.add_to(&mut stats);
@@ -265,7 +265,7 @@ fn opening_breaker_returns_waiting_decisions() {
 }
 
 #[test]
-fn trial_whose_caller_left_gives_way() {
+fn probe_whose_caller_left_gives_way() {
     let (start, mut queue) = (now(), queue());
     for failure in 0..DEFAULT_FAILURES.get() {
         let began = start + DEADLINE * failure;
@@ -273,12 +273,12 @@ fn trial_whose_caller_left_gives_way() {
     }
     let later = start + 100 * DEADLINE;
     let admit = |queue: &mut Queue| queue.admit(Operation::Check, later);
-    assert_eq!(admit(&mut queue), Ok(()), "the trial");
+    assert_eq!(admit(&mut queue), Ok(()), "the probe");
     let callers = fill(&mut queue, 1, later);
     assert_eq!(admit(&mut queue), Err(NotSent::BreakerOpen));
     drop(callers);
     assert!(queue.take_batch(later).decisions.is_empty());
-    assert_eq!(admit(&mut queue), Ok(()), "the next trial");
+    assert_eq!(admit(&mut queue), Ok(()), "the next probe");
     let _callers = fill(&mut queue, 1, later);
     assert_eq!(queue.take_batch(later).decisions.len(), 1);
     assert!(queue.take_batch(later).decisions.is_empty());
