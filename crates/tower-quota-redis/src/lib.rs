@@ -36,7 +36,7 @@
 //! redis-cli --scan --pattern 'quota:4:*:user:ann'   one client, with readable keys
 //! redis-cli PTTL KEY                                milliseconds until all limits are full; -2 if they are full
 //! redis-cli GET KEY                                 the entry
-//! redis-cli DEL KEY                                 resets all limits of the client, with its holds
+//! redis-cli DEL KEY                                 resets all limits of the client
 //! ```
 //!
 //! `4` is the version of the format, and the tag stands for a partition. The id is a keyed 96-bit hash of the key, or
@@ -50,7 +50,7 @@
 //! `KEY:holds:LIMIT`, and the entry has their number and units. A member is the instant of a hold, as 7 bytes, and the score
 //! is the expiry. If the hold had more than one unit, the member followed by `u` has the units, with a minus sign. A hold takes
 //! about 110 bytes, and a decision takes the same time for any number of holds. If you delete the entry or the set, the units
-//! are free, and a renewal reports no units.
+//! are free, and a renewal reports no units. The layer then takes the units of its running requests again.
 //!
 //! A key expires when all limits of the client are full, so expiry loses no counts. Peeks and refusals are not written,
 //! unless a limit counts refusals. If a value has another format, decisions about the client fail with
