@@ -77,6 +77,26 @@ pub(super) struct Call {
 }
 
 impl Held {
+    fn new(
+        charge: OwnedCharge,
+        taken_at: Timestamp,
+        next: NextCall,
+        longest: Option<Duration>,
+        now: Instant,
+    ) -> Self {
+        Self {
+            charge,
+            taken_at,
+            longest,
+            ends: longest.and_then(|longest| now.checked_add(longest)),
+            renewed: now,
+            next,
+            due: None,
+            is_called: false,
+            is_released: false,
+        }
+    }
+
     fn ttl(&self) -> Duration {
         self.charge.as_charge().quota().period()
     }
@@ -132,17 +152,7 @@ impl Ledger {
         longest: Option<Duration>,
         now: Instant,
     ) -> (HoldId, Instant) {
-        let held = Held {
-            charge,
-            taken_at,
-            longest,
-            ends: longest.and_then(|longest| now.checked_add(longest)),
-            renewed: now,
-            next: NextCall::Renew,
-            due: None,
-            is_called: false,
-            is_released: false,
-        };
+        let held = Held::new(charge, taken_at, NextCall::Renew, longest, now);
         // Renewing after a third of the time leaves room to repeat a failed renewal.
         let due = self.tick(now, held.ttl() / 3, held.ttl());
         (self.insert(held, due), due)
@@ -186,18 +196,8 @@ impl Ledger {
             self.holds.remove(&oldest);
         }
         // The last renewal was earlier, so the hold expires earlier.
-        let ends = now + charge.as_charge().quota().period();
-        let held = Held {
-            charge,
-            taken_at,
-            longest: None,
-            ends: Some(ends),
-            renewed: now,
-            next: NextCall::Release,
-            due: None,
-            is_called: false,
-            is_released: false,
-        };
+        let longest = Some(charge.as_charge().quota().period());
+        let held = Held::new(charge, taken_at, NextCall::Release, longest, now);
         let due = now + PAUSE;
         self.insert(held, due);
         (due, is_full)
@@ -357,28 +357,23 @@ impl Ledger {
         }
     }
 
-    fn queue(&mut self, next: NextCall) -> &mut BTreeSet<(Instant, u64)> {
-        match next {
-            NextCall::Release => &mut self.due_releases,
-            NextCall::Renew | NextCall::TakeAgain => &mut self.due,
-        }
-    }
-
     fn pop_due(&mut self, id: u64) -> Option<&mut Held> {
         let held = self.holds.get_mut(&id)?;
-        let (next, due) = (held.next, held.due.take());
-        if let Some(due) = due {
-            self.queue(next).remove(&(due, id));
+        if let Some(due) = held.due.take() {
+            self.due.remove(&(due, id));
+            self.due_releases.remove(&(due, id));
         }
-        self.holds.get_mut(&id)
+        Some(held)
     }
 
     fn call_at(&mut self, id: u64, due: Instant) {
         if let Some(held) = self.holds.get_mut(&id) {
             held.is_called = false;
             held.due = Some(due);
-            let next = held.next;
-            self.queue(next).insert((due, id));
+            match held.next {
+                NextCall::Release => self.due_releases.insert((due, id)),
+                NextCall::Renew | NextCall::TakeAgain => self.due.insert((due, id)),
+            };
         }
     }
 
