@@ -14,6 +14,7 @@ mod pairs;
 mod recorder;
 mod refusals;
 mod region_changes;
+mod region_holds;
 mod region_orders;
 mod region_settlements;
 mod region_traces;
