@@ -47,6 +47,7 @@ struct Outage {
     texts: Vec<String>,
     failed: u64,
     uncounted: u64,
+    /// Failed settlements, renewals and releases. The layer repeats some of these calls.
     unsettled: u64,
 }
 
@@ -195,8 +196,8 @@ impl Outage {
         );
         match (self.failed, self.unsettled) {
             (_, 0) => requests,
-            (0, unsettled) => format!("{unsettled} settlements in {time:.0?}"),
-            (_, unsettled) => format!("{requests}, and {unsettled} settlements"),
+            (0, unsettled) => format!("{unsettled} calls after decisions in {time:.0?}"),
+            (_, unsettled) => format!("{requests}, and {unsettled} calls after decisions"),
         }
     }
 }

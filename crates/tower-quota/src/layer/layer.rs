@@ -69,8 +69,9 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Calls this closure with each failure of the store, for metrics of your own.
     ///
-    /// The closure runs once per undecided request, and for each failed [settlement](crate::settle) or refund. Your
-    /// code must not block or panic. You can downcast the error, unless the store is a [`BoxStore`](crate::BoxStore).
+    /// The closure runs once per undecided request, for each failed call that settles, refunds, renews or releases units,
+    /// repeated calls included, and for each [hold](crate::Quota::concurrent) that the store has lost. Your code must not
+    /// block or panic. You can downcast the error, unless the store is a [`BoxStore`](crate::BoxStore).
     ///
     /// The layer always logs failures through `tracing` with the target `tower_quota`.
     ///

@@ -96,7 +96,7 @@ impl<S: Store + Clone> Gate<S> {
             }
             Err(NotReady::Store(error)) => error,
         };
-        self.failures.tell(&error);
+        self.failures.report(&error);
         match self.on_store_failure {
             StoreFailure::Allow => Ok(None),
             StoreFailure::Fail => Err(ThrottleError::Store(Box::new(error))),

@@ -1,5 +1,6 @@
 //! Refusals, failures of the store and errors of the inner service are different errors.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -54,6 +55,34 @@ async fn failed_store_is_logged_once_a_minute() {
         assert_eq!(*level, tracing::Level::WARN);
         assert!(line.contains("connection refused"), "{line}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_hold_has_its_own_warning() {
+    let _alone = ALONE.lock().await;
+    let log = Log::default();
+    let _guard = tower_quota_dev::record_log(log.clone());
+    let store = ScriptedStore::new();
+    let quota = Quota::concurrent(3).ttl(SECOND * 12);
+    let limiter = Limiter::new(store.clone(), "calls", quota);
+    let never = service_fn(|_: Order| std::future::pending::<Result<Order, Infallible>>());
+    let service = ThrottleLayer::new(limiter.clone(), user).layer(never);
+    let call = tokio::spawn(service.oneshot(Order::of("ann")));
+    tokio::task::yield_now().await;
+    let memory = Limiter::new(store.memory().clone(), "calls", quota);
+    let Ok(_) = memory.reset(&limiter.key_of("ann")).into_inner();
+    for _ in 0..4 {
+        store.clock().advance(SECOND);
+        tokio::time::advance(SECOND).await;
+        tokio::task::yield_now().await;
+    }
+    let lines = log.lines();
+    let lost = "the store has lost units in use of the limit \"calls\", so they are taken again";
+    assert!(
+        lines.len() == 1 && lines[0].1.starts_with(lost),
+        "{lines:?}"
+    );
+    call.abort();
 }
 
 #[tokio::test]
