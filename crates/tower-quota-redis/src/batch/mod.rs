@@ -81,7 +81,7 @@ impl Batcher {
 
     pub(crate) async fn decide(self: &Arc<Self>, request: StoreRequest) -> Outcome {
         let caller = &self.caller;
-        let settles = Pending::settles(request.template.operation);
+        let settles = Pending::settles(&request.template);
         let (ticket, mut answer) = match self.ask(request, now()) {
             Ok(asked) => asked,
             Err(reason) => {
@@ -146,7 +146,6 @@ impl Batcher {
         request: StoreRequest,
         now: Instant,
     ) -> Result<(Ticket, Answer), NotSent> {
-        let operation = request.template.operation;
         let (answer, answered) = oneshot::channel();
         let pending = Pending {
             number: 0,
@@ -156,7 +155,7 @@ impl Batcher {
         };
         let (ticket, begins_sender, is_alone) = {
             let mut queue = self.lock();
-            queue.admit(operation, now)?;
+            queue.admit(&pending.request.template, now)?;
             let is_alone = queue.is_lone();
             (queue.push(pending), queue.begin_sender(now), is_alone)
         };
@@ -252,7 +251,7 @@ impl Batcher {
     /// Returns the instant at which a batch without a connection fails. This is before the last caller leaves, so that the
     /// caller learns that nothing was sent. Settlements have no such caller.
     fn connect_by(&self, batch: &Batch) -> Option<Instant> {
-        let settles = |pending: &Pending| Pending::settles(pending.request.template.operation);
+        let settles = |pending: &Pending| Pending::settles(&pending.request.template);
         if batch.decisions.iter().any(settles) {
             return None;
         }

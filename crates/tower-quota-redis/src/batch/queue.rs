@@ -2,13 +2,12 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use tower_quota_core::Operation;
-
 use super::call_span::{CallEnd, CallSpan};
 use super::pending::Pending;
 use super::window::Window;
 use crate::breaker::Breaker;
 use crate::stats::RedisStats;
+use crate::template::Template;
 
 /// The maximum weight of a call. The server needs 2 to 5 microseconds for each unit of weight.
 pub(super) const MOST_WEIGHT: usize = 128;
@@ -105,11 +104,11 @@ impl Queue {
         self.is_idle() && self.lone_calls >= LONE_CALLS
     }
 
-    pub(super) fn admit(&mut self, operation: Operation, now: Instant) -> Result<(), NotSent> {
+    pub(super) fn admit(&mut self, template: &Template, now: Instant) -> Result<(), NotSent> {
         if !self.breaker.admit(now) {
             return Err(NotSent::BreakerOpen);
         }
-        let is_full = if Pending::settles(operation) {
+        let is_full = if Pending::settles(template) {
             self.settlements.len() >= MOST_WAITING
         } else {
             self.waiting.len() >= MOST_WAITING
@@ -125,7 +124,7 @@ impl Queue {
         self.waiting_weight += pending.request.weight();
         self.arrivals += 1;
         pending.number = self.arrivals;
-        if Pending::settles(pending.request.template.operation) {
+        if Pending::settles(&pending.request.template) {
             self.settlements.push_back(pending);
         } else {
             self.waiting.push_back(pending);
@@ -204,7 +203,7 @@ impl Queue {
         while let Some(pending) = self.take_next(now, room, batch.weight) {
             let weight = pending.request.weight();
             self.waiting_weight -= weight;
-            let is_settlement = Pending::settles(pending.request.template.operation);
+            let is_settlement = Pending::settles(&pending.request.template);
             if is_settlement || !pending.answer.is_closed() {
                 batch.weight += weight;
                 batch.decisions.push(pending);

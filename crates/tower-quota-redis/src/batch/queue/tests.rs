@@ -30,7 +30,11 @@ pub(super) fn pending(arrived: Instant) -> (Pending, Answered) {
 }
 
 fn pending_of(operation: Operation, arrived: Instant) -> (Pending, Answered) {
-    let (quota, key) = (Quota::per_hour(10), Key::owned(Name::new("user"), "ann"));
+    pending_with(Quota::per_hour(10), operation, arrived)
+}
+
+fn pending_with(quota: Quota, operation: Operation, arrived: Instant) -> (Pending, Answered) {
+    let key = Key::owned(Name::new("user"), "ann");
     let request = StoreRequest::new(operation, &[Charge::new("hour", &quota, &key)], &KEYS);
     let (answer, answered) = oneshot::channel();
     let pending = Pending {
@@ -40,6 +44,10 @@ fn pending_of(operation: Operation, arrived: Instant) -> (Pending, Answered) {
         arrived,
     };
     (pending, answered)
+}
+
+fn admit(queue: &mut Queue, operation: Operation, now: Instant) -> Result<(), NotSent> {
+    queue.admit(&pending_of(operation, now).0.request.template, now)
 }
 
 fn fill(queue: &mut Queue, decisions: usize, arrived: Instant) -> Vec<Answered> {
@@ -136,25 +144,40 @@ fn late_and_abandoned_settlements_are_sent_first() {
 }
 
 #[test]
+fn late_charge_of_holds_is_not_sent() {
+    let (start, mut queue) = (now(), queue());
+    let streams = Quota::concurrent(10);
+    let (late, _caller) = pending_with(streams, Operation::Charge, start);
+    queue.push(late);
+    queue.push(pending_with(streams, Operation::Charge, start).0);
+    queue.push(pending_with(streams, REFUND, start).0);
+    let now = start + 2 * DEADLINE;
+    assert_eq!(queue.take_expired(now).len(), 2);
+    let sent = queue.take_batch(now).decisions;
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0].request.template.operation, REFUND);
+}
+
+#[test]
 fn waiting_settlements_are_bounded() {
     let (start, mut queue) = (now(), queue());
     for _ in 0..MOST_WAITING {
-        assert_eq!(queue.admit(REFUND, start), Ok(()));
+        assert_eq!(admit(&mut queue, REFUND, start), Ok(()));
         queue.push(pending_of(REFUND, start).0);
     }
-    assert_eq!(queue.admit(REFUND, start), Err(NotSent::Overloaded));
+    assert_eq!(admit(&mut queue, REFUND, start), Err(NotSent::Overloaded));
     let charge = Operation::Charge;
-    assert_eq!(queue.admit(charge, start), Err(NotSent::Overloaded));
-    assert_eq!(queue.admit(Operation::Check, start), Ok(()));
+    assert_eq!(admit(&mut queue, charge, start), Err(NotSent::Overloaded));
+    assert_eq!(admit(&mut queue, Operation::Check, start), Ok(()));
 }
 
 #[test]
 fn waiting_decisions_are_bounded() {
     let (start, mut queue) = (now(), queue());
     let _callers = fill(&mut queue, MOST_WAITING, start);
-    let refused = queue.admit(Operation::Check, start);
+    let refused = admit(&mut queue, Operation::Check, start);
     assert_eq!(refused, Err(NotSent::Overloaded));
-    assert_eq!(queue.admit(REFUND, start), Ok(()));
+    assert_eq!(admit(&mut queue, REFUND, start), Ok(()));
 }
 
 #[test]
@@ -252,11 +275,15 @@ fn opening_breaker_returns_waiting_decisions() {
         assert_eq!(returned, if is_last { 201 } else { 0 });
     }
     assert!(!queue.is_waiting(ticket) && queue.waiting_weight == 0);
-    let refused = queue.admit(Operation::Check, now);
+    let refused = admit(&mut queue, Operation::Check, now);
     assert_eq!(refused, Err(NotSent::BreakerOpen));
 
     let later = now + 100 * DEADLINE;
-    assert_eq!(queue.admit(Operation::Check, later), Ok(()), "the probe");
+    assert_eq!(
+        admit(&mut queue, Operation::Check, later),
+        Ok(()),
+        "the probe"
+    );
     end(&mut queue, 0, CallEnd::Answered, later, later);
     let mut stats = RedisStats::default();
     queue.add_to(&mut stats);
@@ -272,7 +299,7 @@ fn probe_whose_caller_left_gives_way() {
         end(&mut queue, 0, CallEnd::Broken, began, began + DEADLINE);
     }
     let later = start + 100 * DEADLINE;
-    let admit = |queue: &mut Queue| queue.admit(Operation::Check, later);
+    let admit = |queue: &mut Queue| admit(queue, Operation::Check, later);
     assert_eq!(admit(&mut queue), Ok(()), "the probe");
     let callers = fill(&mut queue, 1, later);
     assert_eq!(admit(&mut queue), Err(NotSent::BreakerOpen));

@@ -133,10 +133,10 @@ impl Simulation {
         self.asked += u64::from(at >= self.counted_from);
         let store = usize::try_from(self.random(self.stores.len() as u64 - 1)).unwrap();
         let queue = &mut self.stores[store];
-        if queue.admit(Operation::Check, at).is_err() {
+        let (decision, caller) = pending(at);
+        if queue.admit(&decision.request.template, at).is_err() {
             return;
         }
-        let (decision, caller) = pending(at);
         queue.push(decision);
         let begins = queue.begin_sender(at);
         self.callers.retain(|(gives_up_at, _)| *gives_up_at > at);
