@@ -27,6 +27,9 @@ enum Step {
     ChangeShares,
 }
 
+/// The number of checks, which are the first of all steps.
+const CHECKS: usize = 2;
+
 const STEPS_OF_RATES: [Step; 10] = [
     Step::CheckInEu,
     Step::CheckInUs,
@@ -101,9 +104,15 @@ fn is_of(taken: &Taken, region: Option<usize>) -> bool {
     }
 }
 
-/// Tries all orders of this many steps. Returns the first order that breaks the promise.
+/// Tries all orders of this many steps that end with a check. Returns the first order that breaks the promise.
+///
+/// Only a check can exceed a quota, and a settlement adds its units to the debts too.
 fn first_broken(quota: Quota, all: &[Step], length: usize) -> Option<(Vec<Step>, String)> {
     let mut numbers = vec![0; length];
+    let choices = |position| match position + 1 == length {
+        true => CHECKS,
+        false => all.len(),
+    };
     loop {
         let steps: Vec<Step> = numbers.iter().map(|number| all[*number]).collect();
         let mut world = World::new(quota, &[30, 30]);
@@ -120,7 +129,7 @@ fn first_broken(quota: Quota, all: &[Step], length: usize) -> Option<(Vec<Step>,
         }
         // Go on with the next order that begins differently.
         numbers[last + 1..].fill(0);
-        while numbers[last] == all.len() - 1 {
+        while numbers[last] == choices(last) - 1 {
             numbers[last] = 0;
             last = last.checked_sub(1)?;
         }
