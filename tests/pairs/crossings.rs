@@ -4,15 +4,17 @@ use std::fmt;
 use std::fs;
 use std::sync::{Mutex, PoisonError};
 
-use tower_quota_testkit::pairs::{Aspect, Pairs, Promise};
+use tower_quota_testkit::pairs::{Aspect, Fault, Pairs, Promise, World};
 
 /// The head of the table of promises, which has a column for each store.
 const TABLE: &str = "| a charge is |";
+/// The head of the table of faults.
+const FAULTS: &str = "| store | faults |";
 /// The head of the table of bounds, which ends the page.
 const BOUNDS: &str = "| store | a charge is | bounded by |";
 
-/// Compares the promises of a store with the page. With `REWRITE` in the environment, writes the page.
-pub(crate) fn compare(store: &str, pairs: &Pairs) {
+/// Compares the promises and faults of a store with the page. With `REWRITE` in the environment, writes the page.
+pub(crate) fn compare<W: World>(store: &str, pairs: &Pairs) {
     let rows: Vec<[String; 3]> = pairs
         .aspects
         .iter()
@@ -25,12 +27,33 @@ pub(crate) fn compare(store: &str, pairs: &Pairs) {
         "/../../docs/reference/crossings.md"
     );
     let page = fs::read_to_string(path).unwrap();
-    let fresh = rewritten(&page, store, &rows);
+    let fresh = rewritten(&page, store, &faults(W::FAULTS), &rows);
     if std::env::var_os("REWRITE").is_some() {
         fs::write(path, &fresh).unwrap();
     } else {
         assert_eq!(page, fresh, "run with REWRITE=1");
     }
+}
+
+/// Returns the words of the faults, without the instances.
+fn faults(faults: &[Fault]) -> String {
+    let mut all: Vec<&str> = Vec::new();
+    for fault in faults {
+        let words = match fault {
+            Fault::Restart(_) => "restart",
+            Fault::Cut(_) => "cut",
+            Fault::CutOwn(_) => "cut from the store of the instance",
+            Fault::Forget => "loss of all entries",
+            Fault::ForgetOwn(_) => "loss of the store of an instance",
+            Fault::ForgetHolds => "loss of all sets of holds",
+            Fault::Reshare => "changed shares",
+            other => unreachable!("{other:?} has no words"),
+        };
+        if !all.contains(&words) {
+            all.push(words);
+        }
+    }
+    all.join(", ")
 }
 
 /// Returns the words of an aspect, the promise, and the reason of a bound.
@@ -85,15 +108,16 @@ fn words(name: &impl fmt::Debug) -> String {
     words
 }
 
-fn rewritten(page: &str, store: &str, rows: &[[String; 3]]) -> String {
+fn rewritten(page: &str, store: &str, faults: &str, rows: &[[String; 3]]) -> String {
     let mut column = None;
     let mut lines = Vec::new();
-    let mut is_bounds = false;
+    let (mut is_faults, mut is_bounds) = (false, false);
     for line in page.lines() {
         if line.starts_with(TABLE) {
             let mut cells = line.split('|').map(str::trim);
             column = cells.position(|cell| cell == store);
         }
+        is_faults |= line.starts_with(FAULTS);
         is_bounds |= line.starts_with(BOUNDS);
         let mut cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let row = rows
@@ -102,6 +126,8 @@ fn rewritten(page: &str, store: &str, rows: &[[String; 3]]) -> String {
         if let (Some(column), Some([_, cell, _]), false) = (column, row, is_bounds) {
             cells[column] = cell;
             lines.push(cells.join(" | ").trim().to_owned());
+        } else if is_faults && !is_bounds && cells.get(1) == Some(&store) {
+            lines.push(format!("| {store} | {faults} |"));
         } else if !(is_bounds && cells.get(1) == Some(&store)) {
             lines.push(line.to_owned());
         }

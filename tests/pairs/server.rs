@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tower_quota_core::{Charge, Decision, Operation, Store};
-use tower_quota_testkit::pairs::{Effect, Fault};
+use tower_quota_testkit::pairs::{self, Effect, Fault};
 use tower_quota_testkit::{ManualClock, ModelStore};
 
 /// A shared server in this process, which decides by the model. Instances 0 and 1 have a link each.
@@ -29,6 +29,15 @@ pub(crate) struct Link {
 pub(crate) struct LinkCut;
 
 impl Server {
+    /// The faults of a shared server, and restarts of the instances.
+    pub(crate) const FAULTS: [Fault; 5] = [
+        Fault::Restart(0),
+        Fault::Restart(1),
+        Fault::Cut(0),
+        Fault::Cut(1),
+        Fault::Forget,
+    ];
+
     /// Creates an empty server.
     pub(crate) fn new(clock: ManualClock) -> Self {
         Self {
@@ -52,9 +61,9 @@ impl Server {
             Fault::Join(instance) => self.cuts[instance % 2].store(false, Ordering::Relaxed),
             Fault::Forget => {
                 self.model.forget();
-                return Effect::Lost;
+                return Effect::Lost(pairs::Server::Shared);
             }
-            _ => return Effect::Unknown,
+            _ => {}
         }
         Effect::Kept
     }

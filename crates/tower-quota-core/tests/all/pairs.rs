@@ -9,7 +9,7 @@ use tower_quota_core::{
     BoxStore, Charge, Clock, Decision, Key, MemoryStore, Operation, Quota, RefusalCache, Store,
     Timestamp,
 };
-use tower_quota_testkit::pairs::{Aspect, Effect, Fault, Pairs, Promise, World};
+use tower_quota_testkit::pairs::{Aspect, Effect, Fault, Pairs, Promise, Server as Place, World};
 use tower_quota_testkit::{ManualClock, block_on};
 
 #[path = "../../../../tests/pairs/mod.rs"]
@@ -52,6 +52,8 @@ impl<S: Clone> InProcess<S> {
 impl<S: Store + Clone> World for InProcess<S> {
     type Store = S;
 
+    const FAULTS: &'static [Fault] = &[Fault::Restart(0), Fault::Restart(1)];
+
     async fn open(&mut self, instance: usize) -> S {
         self.stores[instance].clone()
     }
@@ -66,7 +68,7 @@ impl<S: Store + Clone> World for InProcess<S> {
 
     async fn fault(&mut self, fault: Fault, _: &[Key<'_>]) -> Effect {
         let Fault::Restart(instance) = fault else {
-            return Effect::Unknown;
+            unreachable!("{fault:?} is no fault of this world")
         };
         let store = (self.open)(&self.clock);
         if self.is_one {
@@ -74,7 +76,14 @@ impl<S: Store + Clone> World for InProcess<S> {
         } else {
             self.stores[instance] = store;
         }
-        Effect::Lost
+        Effect::Lost(self.server_of(instance, self.now()))
+    }
+
+    fn server_of(&self, instance: usize, _: Timestamp) -> Place {
+        match self.is_one {
+            true => Place::Shared,
+            false => Place::Own(instance),
+        }
     }
 }
 
@@ -86,6 +95,8 @@ struct Cached {
 
 impl World for Cached {
     type Store = RefusalCache<Link>;
+
+    const FAULTS: &'static [Fault] = &Server::FAULTS;
 
     async fn open(&mut self, instance: usize) -> Self::Store {
         RefusalCache::with_clock(self.server.link(instance), self.clock.clone())
@@ -148,7 +159,7 @@ fn memory(clock: &ManualClock) -> MemoryStore {
 fn memory_keeps_promises_of_all_pairs() {
     let pairs = pairs();
     block_on(pairs.run(async || InProcess::new(true, memory))).unwrap();
-    crossings::compare("memory", &pairs);
+    crossings::compare::<InProcess<MemoryStore>>("memory", &pairs);
 }
 
 #[test]
@@ -165,7 +176,7 @@ fn boxed_store_keeps_promises_of_all_pairs() {
     pairs.steps = 2;
     let open = async || InProcess::new(true, |clock| BoxStore::new(memory(clock)));
     block_on(pairs.run(open)).unwrap();
-    crossings::compare("boxed", &pairs);
+    crossings::compare::<InProcess<BoxStore>>("boxed", &pairs);
 }
 
 fn of_cache(mut pairs: Pairs) -> Pairs {
@@ -179,7 +190,7 @@ fn of_cache(mut pairs: Pairs) -> Pairs {
 fn refusal_cache_keeps_promises_of_all_pairs() {
     let pairs = of_cache(pairs());
     block_on(pairs.run(cached)).unwrap();
-    crossings::compare("refusal cache", &pairs);
+    crossings::compare::<Cached>("refusal cache", &pairs);
 }
 
 #[test]
@@ -209,7 +220,7 @@ fn open_shares() -> InProcess<Share> {
 fn shares_keep_promises_of_all_pairs() {
     let pairs = of_shares(pairs());
     block_on(pairs.run(async || open_shares())).unwrap();
-    crossings::compare("share of an instance", &pairs);
+    crossings::compare::<InProcess<Share>>("share of an instance", &pairs);
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::time::Duration;
 use tower_quota_core::{Charge, Clock, Decision, Key, Operation, Quota, Store, Timestamp};
 use tower_quota_dev::simulation::{VirtualClock, pass, run};
 use tower_quota_lease::{LeaseOptions, Leased, RegionShares, Regional};
-use tower_quota_testkit::pairs::{Aspect, Effect, Fault, Meeting, Pairs, Promise, World};
+use tower_quota_testkit::pairs::{
+    Aspect, Effect, Fault, Meeting, Pairs, Promise, Server as Place, World,
+};
 use tower_quota_testkit::{ManualClock, SharedStore, block_on};
 
 #[path = "../../../../tests/pairs/mod.rs"]
@@ -46,6 +48,8 @@ struct Leases {
 
 impl World for Leases {
     type Store = Leased<Timed>;
+
+    const FAULTS: &'static [Fault] = &Server::FAULTS;
 
     async fn open(&mut self, instance: usize) -> Self::Store {
         let store = Timed {
@@ -115,7 +119,7 @@ fn leases_keep_promises_of_all_pairs() {
     let mut pairs = of_leases();
     (pairs.burst, pairs.steps) = (11, 2);
     run(pairs.run(open_leases)).unwrap();
-    crossings::compare("leases", &pairs);
+    crossings::compare::<Leases>("leases", &pairs);
 }
 
 #[test]
@@ -155,6 +159,19 @@ impl Regions {
 impl World for Regions {
     type Store = Region;
 
+    const FAULTS: &'static [Fault] = &[
+        Fault::Restart(0),
+        Fault::Restart(1),
+        Fault::Cut(0),
+        Fault::Cut(1),
+        Fault::CutOwn(0),
+        Fault::CutOwn(1),
+        Fault::Forget,
+        Fault::ForgetOwn(0),
+        Fault::ForgetOwn(1),
+        Fault::Reshare,
+    ];
+
     async fn open(&mut self, instance: usize) -> Region {
         let local = SharedStore(self.locals[instance].link(instance));
         let home = SharedStore(self.home.link(instance));
@@ -182,7 +199,20 @@ impl World for Regions {
                 }
                 Effect::Kept
             }
+            Fault::CutOwn(instance) => self.locals[instance].fault(Fault::Cut(instance)),
+            Fault::JoinOwn(instance) => self.locals[instance].fault(Fault::Join(instance)),
+            Fault::ForgetOwn(instance) => {
+                self.locals[instance].fault(Fault::Forget);
+                Effect::Lost(Place::Own(instance))
+            }
             fault => self.home.fault(fault),
+        }
+    }
+
+    fn server_of(&self, instance: usize, decided_at: Timestamp) -> Place {
+        match decided_at.is_marked() {
+            true => Place::Shared,
+            false => Place::Own(instance),
         }
     }
 }
@@ -231,7 +261,7 @@ fn of_regions(quota: Quota) -> Pairs {
 fn regions_keep_promises_of_all_pairs() {
     let pairs = of_regions(FOUR);
     block_on(pairs.run(open_regions)).unwrap();
-    crossings::compare("regions", &pairs);
+    crossings::compare::<Regions>("regions", &pairs);
 }
 
 #[test]

@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Clock, Key, Operation, Quota, Store, Timestamp};
+use redis::{Client, Connection};
+use tower_quota_core::{Clock, Key, Quota, Timestamp};
 use tower_quota_dev::{RedisCluster, RedisServer};
 use tower_quota_redis::RedisStore;
 use tower_quota_testkit::ManualClock;
-use tower_quota_testkit::pairs::{Aspect, Effect, Fault, Meeting, Pairs, Promise, World};
+use tower_quota_testkit::pairs::{Aspect, Effect, Fault, Meeting, Pairs, Promise, Server, World};
 
+use crate::common::holds::key_of_holds;
 use crate::common::options;
 
 #[path = "../../../../tests/pairs/mod.rs"]
@@ -23,6 +25,7 @@ const LANES: usize = 8;
 struct OnServers<'a> {
     lane: Lane,
     free: &'a RefCell<Vec<Lane>>,
+    primaries: &'a RefCell<Vec<Connection>>,
 }
 
 #[derive(Clone)]
@@ -33,6 +36,8 @@ struct Lane {
 
 impl World for OnServers<'_> {
     type Store = RedisStore;
+
+    const FAULTS: &'static [Fault] = &[Fault::Forget, Fault::ForgetHolds];
 
     async fn open(&mut self, instance: usize) -> RedisStore {
         self.lane.stores[instance].clone()
@@ -47,23 +52,34 @@ impl World for OnServers<'_> {
     }
 
     async fn fault(&mut self, fault: Fault, keys: &[Key<'_>]) -> Effect {
-        if fault != Fault::Forget {
-            return Effect::Unknown;
+        let entries: Vec<String> = keys
+            .iter()
+            .map(|key| self.lane.stores[0].key_of(key))
+            .collect();
+        if fault == Fault::Forget {
+            // The sets of the holds stay, and no longer count.
+            self.delete(&entries);
+            return Effect::Lost(Server::Shared);
         }
-        for key in keys {
-            self.forget(key).await;
+        let mut sets = Vec::new();
+        for entry in entries {
+            sets.extend(["one", "two"].map(|limit| key_of_holds(&entry, limit)));
         }
-        Effect::Lost
+        self.delete(&sets);
+        Effect::LostHolds
     }
 }
 
 impl OnServers<'_> {
-    /// Deletes the entry of a key, with all limits that the test has.
-    async fn forget(&self, key: &Key<'_>) {
-        let quota = Quota::per_second(1);
-        let limits = ["one", "two"].map(|limit| Charge::new(limit, &quota, key));
-        let reset = self.lane.stores[0].apply(Operation::Reset, &limits);
-        reset.await.unwrap();
+    fn delete(&self, names: &[String]) {
+        let mut pipeline = redis::pipe();
+        for name in names {
+            pipeline.del(name).ignore();
+        }
+        for primary in self.primaries.borrow_mut().iter_mut() {
+            // The other primaries of a cluster answer with `MOVED`.
+            let _ = pipeline.exec(primary);
+        }
     }
 }
 
@@ -82,7 +98,17 @@ fn pairs() -> Pairs {
 }
 
 /// Runs the pairs on stores that `connect` makes.
-fn run(pairs: &Pairs, connect: impl AsyncFn(ManualClock) -> RedisStore) {
+fn run(pairs: &Pairs, urls: &[String], connect: impl AsyncFn(ManualClock) -> RedisStore) {
+    let mut primaries = Vec::new();
+    for url in urls {
+        primaries.push(
+            Client::open(url.as_str())
+                .unwrap()
+                .get_connection()
+                .unwrap(),
+        );
+    }
+    let primaries = RefCell::new(primaries);
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build().unwrap();
     runtime.block_on(async {
@@ -95,7 +121,11 @@ fn run(pairs: &Pairs, connect: impl AsyncFn(ManualClock) -> RedisStore) {
         let open = async || {
             let lane: Lane = free.borrow_mut().pop().unwrap();
             lane.clock.set(ManualClock::default().now());
-            OnServers { lane, free: &free }
+            OnServers {
+                lane,
+                free: &free,
+                primaries: &primaries,
+            }
         };
         pairs.run(open).await.unwrap();
     });
@@ -104,10 +134,10 @@ fn run(pairs: &Pairs, connect: impl AsyncFn(ManualClock) -> RedisStore) {
 #[test]
 fn server_keeps_promises_of_all_pairs() {
     let (pairs, server) = (pairs(), RedisServer::start());
-    run(&pairs, async |clock| {
+    run(&pairs, &[server.url()], async |clock| {
         options().clock(clock).connect(&server.url()).await.unwrap()
     });
-    crossings::compare("Redis", &pairs);
+    crossings::compare::<OnServers<'_>>("Redis", &pairs);
 }
 
 #[test]
@@ -118,12 +148,13 @@ fn cluster_keeps_promises_of_all_pairs() {
     let bounded = Promise::bounded("each partition decides by its own clock");
     pairs.exceptions = vec![(Meeting::TwoKeys, Aspect::Hold, bounded)];
     pairs.errors = vec![(Aspect::Hold, Aspect::Hold, "HoldsOfSeveralKeys")];
-    run(&pairs, async |clock| {
+    let primaries = [0, 1, 2].map(|node| cluster.node(node).url());
+    run(&pairs, &primaries, async |clock| {
         options()
             .clock(clock)
             .cluster(cluster.urls())
             .await
             .unwrap()
     });
-    crossings::compare("Redis Cluster", &pairs);
+    crossings::compare::<OnServers<'_>>("Redis Cluster", &pairs);
 }

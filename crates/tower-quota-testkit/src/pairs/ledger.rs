@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use tower_quota_core::{Charge, ChargeMode, Decision, Entry, Key, Operation, Timestamp};
 
+use super::run::Taken;
 use super::shape::Shape;
+use super::world::Server;
 
 /// The units of a run, by limit and client. The common counter has the number 2.
 #[derive(Debug, Default)]
@@ -14,6 +16,7 @@ pub(super) struct Ledger(BTreeMap<(usize, usize), Vec<Event>>);
 struct Event {
     at: Timestamp,
     admission: usize,
+    server: Server,
     kind: Kind,
 }
 
@@ -32,7 +35,7 @@ impl Ledger {
     pub(super) fn record(
         &mut self,
         shape: &Shape,
-        (admission, client): (usize, usize),
+        taken: Taken,
         operation: Operation,
         charges: &[Charge<'_>],
         decision: &Decision,
@@ -52,24 +55,22 @@ impl Ledger {
                 // A settlement.
                 _ => Kind::Forced(status.taken),
             };
-            let limit = shape.limit_of(charge);
-            let client = if shape.limits[limit].is_common {
-                2
-            } else {
-                client
-            };
-            let events = self.0.entry((limit, client)).or_default();
+            let counter = shape.counter_of(charge, taken.client);
+            let events = self.0.entry(counter).or_default();
             events.push(Event {
                 at,
-                admission,
+                admission: taken.admission,
+                server: taken.server,
                 kind,
             });
         }
     }
 
-    /// Forgets everything, like the store.
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
+    /// Forgets the units that a server has lost.
+    pub(super) fn forget(&mut self, is_lost: impl Fn((usize, usize), Server) -> bool) {
+        for (counter, events) in &mut self.0 {
+            events.retain(|event| !is_lost(*counter, event.server));
+        }
     }
 
     /// Returns the first admission above the quota of a limit.
@@ -105,7 +106,7 @@ impl Ledger {
                         event.at
                     ));
                 }
-                if operation == Operation::Check {
+                if matches!(operation, Operation::Check | Operation::Charge) {
                     charged.insert(event.admission, decision.at());
                 }
             }

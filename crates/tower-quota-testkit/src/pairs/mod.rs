@@ -3,16 +3,18 @@
 //! 1. You implement [`World`]: two instances of a service, their stores, and their faults.
 //! 2. [`Pairs`] makes requests of each two [aspects](Aspect): on one charge, on two limits, on two keys, and in two
 //!    instances. It takes every order of up to a number of steps, the shortest first: checks of two clients in two
-//!    instances, settlements, refunds, releases, renewals, resets, peeks, changes of the quota, time, and faults.
+//!    instances, settlements, refunds, releases, renewals, resets, peeks, changes of the quota, time, and the
+//!    [faults](World::FAULTS) of your world. A hold that a renewal does not find is taken again.
 //! 3. A store that promises to be [exact](Promise::Exact) must agree with the model in every field of every decision.
 //!    For other stores, the admitted units must fit into the [bound](Promise::Bounded).
-//! 4. At the end the faults and requests end, and time passes. A touched client must then look like an untouched one.
+//! 4. At the end the faults and requests end. Nothing may be held. After some time, a touched client must look like an
+//!    untouched one.
 //! 5. The failure has the fewest steps that break a promise.
 //!
 //! ```
 //! use std::time::Duration;
 //! use tower_quota_core::{Clock, Key, MemoryStore, Quota, Timestamp};
-//! use tower_quota_testkit::pairs::{Aspect, Effect, Fault, Pairs, World};
+//! use tower_quota_testkit::pairs::{Aspect, Effect, Fault, Pairs, Server, World};
 //! use tower_quota_testkit::{ManualClock, block_on};
 //!
 //! /// Two layers on clones of one store.
@@ -30,6 +32,8 @@
 //! impl World for InMemory {
 //!     type Store = MemoryStore;
 //!
+//!     const FAULTS: &'static [Fault] = &[Fault::Restart(0), Fault::Restart(1)];
+//!
 //!     async fn open(&mut self, _instance: usize) -> MemoryStore {
 //!         self.store.clone()
 //!     }
@@ -42,14 +46,9 @@
 //!         self.clock.advance(span);
 //!     }
 //!
-//!     async fn fault(&mut self, fault: Fault, _keys: &[Key<'_>]) -> Effect {
-//!         match fault {
-//!             Fault::Restart(_) => {
-//!                 *self = Self::new(self.clock.clone());
-//!                 Effect::Lost
-//!             }
-//!             _ => Effect::Unknown,
-//!         }
+//!     async fn fault(&mut self, _restart: Fault, _keys: &[Key<'_>]) -> Effect {
+//!         *self = Self::new(self.clock.clone());
+//!         Effect::Lost(Server::Shared)
 //!     }
 //! }
 //!
@@ -83,7 +82,7 @@ use self::run::{KEYS, Run};
 pub use self::shape::Meeting;
 use self::shape::Shape;
 use self::step::{Step, advance};
-pub use self::world::{Effect, Fault, World};
+pub use self::world::{Effect, Fault, Server, World};
 use crate::conformance::Failure;
 
 const CLIENT: Name = Name::new("client");
@@ -201,7 +200,7 @@ impl Pairs {
         number: &Cell<u64>,
         open: &impl AsyncFn() -> W,
     ) -> Option<(String, String)> {
-        let letters = shape.steps();
+        let letters = shape.steps(W::FAULTS);
         let mut word = vec![0; length];
         loop {
             let steps: Vec<Step> = word.iter().map(|letter| letters[*letter]).collect();

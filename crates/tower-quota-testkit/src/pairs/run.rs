@@ -5,18 +5,20 @@ mod conclude;
 use std::error::Error;
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, Operation, Store, Undecidable};
+use tower_quota_core::{Charge, Decision, Key, Operation, Store, Timestamp, Undecidable};
 
 use super::aspect::Aspect;
 use super::ledger::Ledger;
-use super::shape::{Meeting, Shape};
+use super::shape::{COMMON, Meeting, Shape};
 use super::step::Step;
-use super::world::{Effect, Fault, World};
+use super::world::{Effect, Fault, Server, World};
 use super::{Pairs, Promise};
 use crate::model::{Model, is_same};
 
 /// The number of keys: two clients, their common key, and the same again for the comparison at the end.
 pub(super) const KEYS: usize = 6;
+/// More units than any hold has.
+const MANY: u64 = 1_000_000;
 
 pub(super) struct Run<'a, W: World> {
     pairs: &'a Pairs,
@@ -30,16 +32,32 @@ pub(super) struct Run<'a, W: World> {
     admissions: usize,
     open: Vec<Open<'a>>,
     is_raised: bool,
-    is_cut: [bool; 2],
+    /// The cuts from the shared server, and from the own servers.
+    cuts: [[bool; 2]; 2],
+    /// All holds, by the instants of the store.
+    holds: Vec<(Timestamp, Vec<Charge<'a>>)>,
+    /// Whether a hold may have no request that releases it.
+    has_stray_hold: bool,
 }
 
 /// An admitted request that may be refunded.
 struct Open<'a> {
-    /// The number of the admission, and the client.
-    admission: (usize, usize),
     instance: usize,
+    /// The charges, with the units that they took.
     charges: Vec<Charge<'a>>,
-    decision: Decision,
+    taken: Taken,
+    /// The holds, which may have been taken again.
+    held: Taken,
+    is_released: bool,
+}
+
+/// Where and when a store took the units of an admission.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Taken {
+    pub(super) admission: usize,
+    pub(super) client: usize,
+    at: Timestamp,
+    pub(super) server: Server,
 }
 
 impl<'a, W: World> Run<'a, W> {
@@ -62,12 +80,19 @@ impl<'a, W: World> Run<'a, W> {
             admissions: 0,
             open: Vec::new(),
             is_raised: false,
-            is_cut: [false; 2],
+            cuts: [[false; 2]; 2],
+            holds: Vec::new(),
+            has_stray_hold: false,
         }
     }
 
     /// Takes all steps, and then compares the stores with untouched ones. Returns the position of an impossible step.
     pub(super) async fn take(&mut self, steps: &[Step]) -> Result<Option<usize>, String> {
+        if let [.., last] = steps
+            && last.is_idle_at_end()
+        {
+            return Ok(Some(steps.len() - 1));
+        }
         for (position, step) in steps.iter().enumerate() {
             let is_idle = step.is_idle_twice() && position > 0 && steps[position - 1] == *step;
             if is_idle || !self.step(*step).await? {
@@ -93,42 +118,38 @@ impl<'a, W: World> Run<'a, W> {
                 let Some(open) = self.open.last() else {
                     return Ok(false);
                 };
-                let (instance, client) = (open.instance, open.admission.1);
+                let (instance, client, taken_at) =
+                    (open.instance, open.taken.client, open.taken.at);
                 let charges = open.charges.iter().map(|charge| charge.cost(1));
                 // A hold is settled only if nothing else is.
                 let is_alone = self.shape.limits.len() == 1;
                 let charges = charges.filter(|charge| is_alone || !charge.is_hold());
                 let charges: Vec<Charge<'_>> = charges.collect();
-                self.admissions += 1;
-                let settlement = (self.admissions, client);
-                let taken_at = open.decision.at();
-                self.send(
-                    instance,
-                    settlement,
-                    Operation::Surcharge { taken_at },
-                    &charges,
-                )
-                .await?;
+                self.has_stray_hold |= charges.iter().any(Charge::is_hold);
+                let settlement = Operation::Surcharge { taken_at };
+                self.take_units(instance, client, settlement, &charges)
+                    .await?;
             }
             Step::Refund => {
                 let Some(open) = self.open.pop() else {
                     return Ok(false);
                 };
-                let taken_at = open.decision.at();
-                self.follow(&open, Operation::Refund { taken_at }, false)
-                    .await?;
+                self.refund(&open).await?;
             }
             Step::Release | Step::Renew => {
                 if self.open.is_empty() {
                     return Ok(false);
                 }
-                let open = self.open.remove(0);
-                let taken_at = open.decision.at();
-                let operation = match step {
-                    Step::Release => Operation::Refund { taken_at },
-                    _ => Operation::Renew { taken_at },
-                };
-                self.follow(&open, operation, true).await?;
+                let mut open = self.open.remove(0);
+                if step == Step::Release {
+                    let taken_at = open.held.at;
+                    let release = Operation::Refund { taken_at };
+                    self.follow(&open, open.held, release, Charge::is_hold)
+                        .await?;
+                    open.is_released = true;
+                } else {
+                    self.renew(&mut open).await?;
+                }
                 self.open.insert(0, open);
             }
             Step::Reset | Step::Peek => {
@@ -139,23 +160,22 @@ impl<'a, W: World> Run<'a, W> {
                     Operation::Peek
                 };
                 let charges = self.charges(1, 0);
-                if self.apply(1, operation, &charges).await?.is_some() && is_reset {
-                    self.forget();
+                self.apply(1, operation, &charges).await?;
+                if is_reset {
+                    let [is_cut, is_own_cut] = self.cuts.map(|cuts| cuts[1]);
+                    self.forget(|(_, client), server| {
+                        let is_reached = match server {
+                            Server::Shared => !is_cut,
+                            Server::Own(instance) => instance == 1 && !is_own_cut,
+                        };
+                        is_reached && [0, COMMON].contains(&client)
+                    });
                 }
             }
             Step::Change => self.is_raised = !self.is_raised,
             Step::Pass => self.pass(self.shape.window() / 2).await,
             Step::Expire => self.pass(self.shape.window()).await,
-            Step::Fault(Fault::Restart(instance)) => return Ok(self.restart(instance).await),
-            Step::Fault(Fault::Cut(instance)) => {
-                let fault = match self.is_cut[instance] {
-                    true => Fault::Join(instance),
-                    false => Fault::Cut(instance),
-                };
-                self.is_cut[instance] = !self.is_cut[instance];
-                return Ok(self.fault(fault).await != Effect::Unknown);
-            }
-            Step::Fault(fault) => return Ok(self.fault(fault).await != Effect::Unknown),
+            Step::Fault(fault) => self.fault(fault).await,
         }
         Ok(true)
     }
@@ -174,91 +194,189 @@ impl<'a, W: World> Run<'a, W> {
         self.shape.charges(instance, own, common, self.is_raised)
     }
 
+    fn charges_of_holds(&self, client: usize, instance: usize) -> Vec<Charge<'a>> {
+        let mut charges = self.charges(instance, client);
+        charges.retain(Charge::is_hold);
+        charges
+    }
+
     async fn check(&mut self, instance: usize, client: usize) -> Result<(), String> {
         let charges = self.charges(instance, client);
-        self.admissions += 1;
-        let admission = (self.admissions, client);
-        let decision = self
-            .send(instance, admission, Operation::Check, &charges)
-            .await?;
-        if let Some(decision) = decision.filter(Decision::is_allowed) {
+        let taken = self.take_units(instance, client, Operation::Check, &charges);
+        if let Some((decision, taken)) = taken.await?
+            && decision.is_allowed()
+        {
+            let charges = charges.iter().zip(decision.statuses());
+            let charges = charges
+                .map(|(charge, status)| charge.cost(status.taken).turn(status.reset_after()));
             self.open.push(Open {
-                admission,
                 instance,
-                charges,
-                decision,
+                charges: charges.collect(),
+                taken,
+                held: taken,
+                is_released: false,
             });
         }
         self.world.pass(self.pairs.pace).await;
         Ok(())
     }
 
-    /// Applies an operation to the units of an admitted request.
-    async fn follow(
-        &mut self,
-        open: &Open<'a>,
-        operation: Operation,
-        only_holds: bool,
-    ) -> Result<(), String> {
-        let mut charges = Vec::new();
-        for (charge, status) in open.charges.iter().zip(open.decision.statuses()) {
-            let charge = charge.cost(status.taken);
-            if charge.is_hold() || !only_holds {
-                charges.push(charge.turn(status.reset_after()));
-            }
+    async fn refund(&mut self, open: &Open<'a>) -> Result<(), String> {
+        let refund = |taken_at| Operation::Refund { taken_at };
+        if open.held == open.taken {
+            return self
+                .follow(open, open.taken, refund(open.taken.at), |_| true)
+                .await
+                .map(drop);
         }
-        self.send(open.instance, open.admission, operation, &charges)
+        self.follow(open, open.taken, refund(open.taken.at), |charge| {
+            !charge.is_hold()
+        })
+        .await?;
+        self.follow(open, open.held, refund(open.held.at), Charge::is_hold)
             .await?;
         Ok(())
     }
 
-    /// Applies an operation, and records the units.
-    async fn send(
+    /// Renews the holds of a request. If the store has lost the holds, takes the holds again.
+    async fn renew(&mut self, open: &mut Open<'a>) -> Result<(), String> {
+        let taken_at = open.held.at;
+        let renewal = Operation::Renew { taken_at };
+        let Some(decision) = self
+            .follow(open, open.held, renewal, Charge::is_hold)
+            .await?
+        else {
+            return Ok(());
+        };
+        let is_lost = decision.statuses().iter().all(|status| status.taken == 0);
+        if open.is_released || !is_lost {
+            return Ok(());
+        }
+        let charges = open.charges.iter().filter(|charge| charge.is_hold());
+        let charges: Vec<Charge<'_>> = charges.copied().collect();
+        let surcharge = Operation::Surcharge { taken_at };
+        if let Some((_, held)) = self
+            .take_units(open.instance, open.taken.client, surcharge, &charges)
+            .await?
+        {
+            open.held = held;
+        }
+        Ok(())
+    }
+
+    /// Applies an operation to some of the units of an admitted request.
+    async fn follow(
         &mut self,
-        instance: usize,
-        admission: (usize, usize),
+        open: &Open<'a>,
+        taken: Taken,
         operation: Operation,
-        charges: &[Charge<'_>],
+        is_part: impl Fn(&Charge<'a>) -> bool,
     ) -> Result<Option<Decision>, String> {
+        let charges = open.charges.iter().copied().filter(is_part);
+        let charges: Vec<Charge<'_>> = charges.collect();
+        if charges.is_empty() {
+            return Ok(None);
+        }
         let at = self.world.now();
-        let decision = self.apply(instance, operation, charges).await?;
+        let decision = self.apply(open.instance, operation, &charges).await?;
+        let has_hold = charges.iter().any(Charge::is_hold);
+        self.has_stray_hold |= decision.is_none() && has_hold;
         if let Some(decision) = &decision {
-            let ledger = &mut self.ledger;
-            ledger.record(self.shape, admission, operation, charges, decision, at);
+            self.ledger
+                .record(self.shape, taken, operation, &charges, decision, at);
         }
         Ok(decision)
     }
 
-    async fn restart(&mut self, instance: usize) -> bool {
-        let effect = self.fault(Fault::Restart(instance)).await;
-        if effect == Effect::Unknown {
-            return false;
+    /// Applies an operation that takes units, and records the units.
+    async fn take_units(
+        &mut self,
+        instance: usize,
+        client: usize,
+        operation: Operation,
+        charges: &[Charge<'a>],
+    ) -> Result<Option<(Decision, Taken)>, String> {
+        self.admissions += 1;
+        let now = self.world.now();
+        let Some(decision) = self.apply(instance, operation, charges).await? else {
+            return Ok(None);
+        };
+        let at = decision.at();
+        let holds = charges.iter().filter(|charge| charge.is_hold());
+        // A refund of more units than the hold has is a refund of the hold.
+        let holds: Vec<Charge<'_>> = holds.map(|charge| charge.cost(MANY)).collect();
+        if !holds.is_empty() {
+            self.holds.push((at, holds));
         }
-        // A process that has ended settles no request.
-        self.open
-            .retain(|open| open.instance != instance && effect != Effect::Lost);
-        self.instances[instance] = self.world.open(instance).await;
-        if effect == Effect::Lost {
-            self.instances[1 - instance] = self.world.open(1 - instance).await;
-        }
-        true
+        let taken = Taken {
+            admission: self.admissions,
+            client,
+            at,
+            server: self.world.server_of(instance, at),
+        };
+        self.ledger
+            .record(self.shape, taken, operation, charges, &decision, now);
+        Ok(Some((decision, taken)))
     }
 
-    async fn fault(&mut self, fault: Fault) -> Effect {
+    async fn fault(&mut self, fault: Fault) {
+        // A second cut joins the network again.
+        let fault = match fault {
+            Fault::Cut(instance) if self.cuts[0][instance] => Fault::Join(instance),
+            Fault::CutOwn(instance) if self.cuts[1][instance] => Fault::JoinOwn(instance),
+            fault => fault,
+        };
+        match fault {
+            Fault::Cut(instance) | Fault::Join(instance) => self.cuts[0][instance] ^= true,
+            Fault::CutOwn(instance) | Fault::JoinOwn(instance) => self.cuts[1][instance] ^= true,
+            _ => {}
+        }
         let effect = self.world.fault(fault, self.keys).await;
-        if effect == Effect::Lost {
-            self.model = Model::default();
-            self.forget();
+        match effect {
+            Effect::Kept => {}
+            Effect::Lost(lost) => {
+                self.model = Model::default();
+                self.forget(|_, server| server == lost);
+            }
+            Effect::LostHolds => {
+                let limits = &self.shape.limits;
+                self.forget(|(limit, _), _| limits[limit].is_hold());
+                let now = self.world.now();
+                for (taken_at, holds) in core::mem::take(&mut self.holds) {
+                    self.model
+                        .apply(Operation::Refund { taken_at }, &holds, now);
+                }
+                // The model keeps a refunded hold for a microsecond.
+                self.world.pass(Duration::from_millis(1)).await;
+            }
         }
-        effect
+        if let Fault::Restart(instance) = fault {
+            // Two instances that lose a store in memory are one process. A process that has ended settles no request.
+            let has_ended = |other| other == instance || effect == Effect::Lost(Server::Shared);
+            let before = self.open.len();
+            self.open.retain(|open| !has_ended(open.instance));
+            self.has_stray_hold |= self.open.len() < before;
+            for instance in (0..2).filter(|instance| has_ended(*instance)) {
+                self.instances[instance] = self.world.open(instance).await;
+            }
+        }
     }
 
-    /// Forgets the admitted units. A refund after a loss may reach later units, so none is sent.
-    fn forget(&mut self) {
-        self.ledger.clear();
-        if self.promise != Promise::Exact {
-            self.open.clear();
+    /// Forgets the units that a server has lost.
+    fn forget(&mut self, is_lost: impl Fn((usize, usize), Server) -> bool) {
+        self.ledger.forget(&is_lost);
+        if self.promise == Promise::Exact {
+            return;
         }
+        let shape = self.shape;
+        for open in &mut self.open {
+            let (client, server) = (open.taken.client, open.taken.server);
+            // A refund after a loss may reach later units. A hold has an instant of its own.
+            open.charges.retain(|charge| {
+                charge.is_hold() || !is_lost(shape.counter_of(charge, client), server)
+            });
+        }
+        self.open.retain(|open| !open.charges.is_empty());
     }
 
     /// Applies an operation in the store and, if the promise is exact, in the model.
@@ -293,7 +411,7 @@ impl<'a, W: World> Run<'a, W> {
     }
 
     fn may_fail(&self, instance: usize, error: &(dyn Error + 'static)) -> bool {
-        if self.is_cut[instance] {
+        if self.cuts.iter().any(|cuts| cuts[instance]) {
             return true;
         }
         let has = |one: &Aspect, other: &Aspect| {

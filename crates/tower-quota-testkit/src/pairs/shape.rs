@@ -13,6 +13,9 @@ const PENALTY: Penalty = Penalty::after(1)
     .step(Duration::from_secs(5))
     .most(Duration::from_secs(10));
 
+/// The number of the common counter, after the two clients.
+pub(super) const COMMON: usize = 2;
+
 /// How two aspects meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -147,9 +150,22 @@ impl Shape {
         self.limits.iter().map(charge).collect()
     }
 
-    pub(super) fn limit_of(&self, charge: &Charge<'_>) -> usize {
+    fn limit_of(&self, charge: &Charge<'_>) -> usize {
         let is_own = |limit: &Limit| charge.name().as_str() == limit.name;
         self.limits.iter().position(is_own).unwrap_or_default()
+    }
+
+    /// Returns the limit and the client that a charge of this client counts for.
+    pub(super) fn counter_of(&self, charge: &Charge<'_>, client: usize) -> (usize, usize) {
+        let limit = self.limit_of(charge);
+        (
+            limit,
+            if self.limits[limit].is_common {
+                COMMON
+            } else {
+                client
+            },
+        )
     }
 
     /// Returns the longest span after which a window or bucket is full again.
@@ -159,7 +175,7 @@ impl Shape {
     }
 
     /// Returns the steps of the shape. The first step is the first of each run.
-    pub(super) fn steps(&self) -> Vec<Step> {
+    pub(super) fn steps(&self, faults: &[Fault]) -> Vec<Step> {
         let mut steps = Vec::new();
         for instance in 0..2 {
             for client in 0..2 {
@@ -183,20 +199,23 @@ impl Shape {
                 steps.push(step);
             }
         }
-        let faults = [
-            Fault::Restart(0),
-            Fault::Restart(1),
-            Fault::Cut(0),
-            Fault::Cut(1),
-            Fault::Forget,
-            Fault::Reshare,
-        ];
+        let faults = faults.iter().copied();
+        let faults = faults.filter(|fault| *fault != Fault::ForgetHolds || has_hold);
         steps.extend(faults.map(Step::Fault));
         steps
     }
 }
 
 impl Limit {
+    pub(super) fn is_hold(&self) -> bool {
+        self.aspects.contains(&Aspect::Hold)
+    }
+
+    /// Returns whether a peek sees only holds, and no strikes.
+    pub(super) fn is_hold_without_strikes(&self) -> bool {
+        self.is_hold() && !self.aspects.contains(&Aspect::Penalty)
+    }
+
     /// Returns the largest quota of the limit, several times.
     pub(super) fn largest(&self, quotas: u64) -> Quota {
         let largest = match self.aspects.contains(&Aspect::ChangedQuota) {

@@ -14,7 +14,7 @@ pub(super) enum Step {
     Refund,
     /// Releases the holds of the oldest admission, and keeps its other units.
     Release,
-    /// Renews the holds of the oldest admission.
+    /// Renews the holds of the oldest admission, and takes holds again that the store has lost.
     Renew,
     /// Resets client 0 in instance 1.
     Reset,
@@ -31,6 +31,14 @@ pub(super) enum Step {
 }
 
 impl Step {
+    /// Returns whether such a step at the end changes nothing, because each run ends all cuts and then waits.
+    pub(super) const fn is_idle_at_end(self) -> bool {
+        matches!(
+            self,
+            Self::Pass | Self::Expire | Self::Fault(Fault::Cut(_) | Fault::CutOwn(_))
+        )
+    }
+
     /// Returns whether a second such step at once has no effect of its own.
     pub(super) const fn is_idle_twice(self) -> bool {
         matches!(

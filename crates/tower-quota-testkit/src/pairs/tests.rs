@@ -57,6 +57,8 @@ impl Store for Connection {
 impl World for Planted {
     type Store = Connection;
 
+    const FAULTS: &'static [Fault] = &[];
+
     async fn open(&mut self, _: usize) -> Connection {
         let model = match self.mistake {
             Mistake::CountsAlone => ModelStore::with_clock(self.clock.clone()),
@@ -77,7 +79,7 @@ impl World for Planted {
     }
 
     async fn fault(&mut self, _: Fault, _: &[Key<'_>]) -> Effect {
-        Effect::Unknown
+        Effect::Kept
     }
 }
 

@@ -10,6 +10,9 @@ pub trait World {
     /// The store of an instance.
     type Store: Store;
 
+    /// The faults that may happen. The test ends a cut by [`Join`](Fault::Join) or [`JoinOwn`](Fault::JoinOwn).
+    const FAULTS: &'static [Fault];
+
     /// Opens the store of instance 0 or 1, at the start and after a restart.
     fn open(&mut self, instance: usize) -> impl Future<Output = Self::Store>;
 
@@ -21,6 +24,20 @@ pub trait World {
 
     /// Makes a fault happen. `keys` are all keys of the run.
     fn fault(&mut self, fault: Fault, keys: &[Key<'_>]) -> impl Future<Output = Effect>;
+
+    /// Returns the server that made a decision of this instance, by the instant of the decision.
+    fn server_of(&self, _instance: usize, _decided_at: Timestamp) -> Server {
+        Server::Shared
+    }
+}
+
+/// A server that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// The server of both instances.
+    Shared,
+    /// The own server of an instance.
+    Own(usize),
 }
 
 /// A fault of a [`World`].
@@ -29,12 +46,20 @@ pub trait World {
 pub enum Fault {
     /// The instance stops. The test opens its store again.
     Restart(usize),
-    /// The network of an instance is cut. Its calls fail, and charge nothing.
+    /// The network between an instance and the shared server is cut. Calls fail, and charge nothing.
     Cut(usize),
-    /// The network of an instance works again.
+    /// The network between an instance and the shared server works again.
     Join(usize),
-    /// The server of the stores forgets all counters.
+    /// The network between an instance and its own server is cut. Calls fail, and charge nothing.
+    CutOwn(usize),
+    /// The network between an instance and its own server works again.
+    JoinOwn(usize),
+    /// The shared server forgets all counters.
     Forget,
+    /// The own server of an instance forgets all counters.
+    ForgetOwn(usize),
+    /// The shared server forgets all holds, and keeps the other counters.
+    ForgetHolds,
     /// The shares of the instances change.
     Reshare,
 }
@@ -42,10 +67,10 @@ pub enum Fault {
 /// What a [`Fault`] did to the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The world has no such fault.
-    Unknown,
     /// The counters stay.
     Kept,
-    /// The counters are lost.
-    Lost,
+    /// The counters of a server are lost.
+    Lost(Server),
+    /// The holds of the shared server are lost.
+    LostHolds,
 }
