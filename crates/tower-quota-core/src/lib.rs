@@ -69,8 +69,10 @@ pub use self::decision::Decision;
 pub use self::entry::{DecodeError, Entry};
 pub use self::error::ConfigError;
 #[cfg(feature = "tokio")]
+pub use self::keeper::HoldEvents;
+#[cfg(feature = "tokio")]
 #[doc(hidden)]
-pub use self::keeper::{HoldEvents, HoldId, HoldKeeper};
+pub use self::keeper::{HoldId, HoldKeeper};
 pub use self::key::Key;
 #[doc(hidden)]
 pub use self::key_hasher::KeyHasher;

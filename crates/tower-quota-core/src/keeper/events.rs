@@ -3,7 +3,7 @@ use core::time::Duration;
 
 use crate::name::Name;
 
-/// Receives the failures of a [`HoldKeeper`](super::HoldKeeper).
+/// Receives what happens to holds between your calls, for [`Limiter::on_hold_events`](crate::Limiter::on_hold_events).
 pub trait HoldEvents: Send + Sync + 'static {
     /// A renewal or a release has failed. The keeper repeats the call.
     fn failed(&self, error: &(dyn Error + 'static)) {
