@@ -76,8 +76,8 @@ impl Batcher {
         self.spawn_late(async move {
             let latest = now() + LATEST;
             while now() < latest {
-                // Wait while the server is overloaded or recovering. Refunds at once took half of
-                // the calls.
+                // Wait while the server is overloaded or recovering, because refunds at once took half of the calls. Do
+                // not wait for the end of each call, because a caller may always have one under way.
                 if batcher.has_time_for_refund() {
                     match batcher.decide(refund.clone()).await {
                         Err(error) if is_unsent(&error) => {}
@@ -92,7 +92,7 @@ impl Batcher {
 
     fn has_time_for_refund(&self) -> bool {
         let queue = self.lock();
-        queue.breaker.is_closed() && queue.is_idle()
+        queue.breaker.is_closed() && queue.is_empty()
     }
 
     fn spawn_late(&self, task: impl Future<Output = ()> + Send + 'static) {

@@ -344,7 +344,7 @@ impl Queue {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.settlements.is_empty()
     }
 
