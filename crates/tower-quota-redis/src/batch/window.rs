@@ -83,15 +83,20 @@ impl Window {
             .shrunk_at
             .is_none_or(|shrunk_at| call.began >= shrunk_at)
         {
+            // A call without an answer in time says nothing about the way.
+            let is_in_time = took < self.deadline;
+            if !is_in_time {
+                self.slow_since = None;
+            }
             let slow_since = *self.slow_since.get_or_insert(ended);
-            if ended.saturating_duration_since(slow_since) >= LONGEST_QUEUE {
+            if is_in_time && ended.saturating_duration_since(slow_since) >= LONGEST_QUEUE {
                 self.distance.restart(took);
                 self.limit = START;
                 self.shrunk_at = None;
                 self.slow_since = None;
                 return;
             }
-            if self.limit == 1 {
+            if is_in_time && self.limit == 1 {
                 // One decision makes no queue, so the server is this far away.
                 self.distance.restart(took);
             }

@@ -245,22 +245,6 @@ fn weight_in_flight_shrinks_for_slow_calls() {
 }
 
 #[test]
-fn calls_beyond_deadline_leave_smallest_window() {
-    let (now, mut queue) = (now(), queue());
-    for call in 1..20 {
-        let began = now + DEADLINE * 3 * call;
-        end(
-            &mut queue,
-            1,
-            CallEnd::Answered,
-            began,
-            began + DEADLINE * 2,
-        );
-    }
-    assert_eq!(queue.window.limit(), 1);
-}
-
-#[test]
 fn opening_breaker_returns_waiting_decisions() {
     let (start, mut queue) = (now(), queue());
     let _callers = fill(&mut queue, 200, start);
