@@ -22,6 +22,7 @@ files! {
     "changelog": "CHANGELOG.md";
     "close_connection": "tests/stacks/close_connection.rs";
     "distributed-measurements": "docs/measurements/distributed.md";
+    "crossings": "docs/reference/crossings.md";
     "exact_leases": "docs/reference/exact_leases.md";
     "examples-readme": "examples/README.md";
     "faults": "docs/reference/faults.md";
