@@ -103,7 +103,7 @@ async fn failed_settlements_are_logged_with_their_counts() {
     store.push(ScriptedAnswer::error("timed out"));
     client.get_paths(1, "").await;
     let third = "the store of the rate limits has failed 1 requests in 2s, of which 1 passed uncounted, \
-                 and 2 settlements: timed out";
+                 and 2 calls after decisions: timed out";
     assert_eq!(lines(&log, &mut seen), [(Level::WARN, third.to_owned())]);
     clock.advance(Duration::from_secs(5));
     client.get_paths(1, "").await;
