@@ -8,7 +8,6 @@ use smallvec::SmallVec;
 use tokio::runtime::Handle;
 
 use super::not_ready::NotReady;
-use super::turn::Turn;
 use super::{AsKey, Limiter};
 use crate::charge::{Operation, OwnedCharge};
 use crate::decision::Decision;
@@ -41,7 +40,8 @@ impl<S: Store + Clone> Limiter<S> {
     /// Returns [`NotReady::Refused`] if a unit does not fit, and [`NotReady::Store`] if the store
     /// fails.
     pub async fn hold<K: AsKey + ?Sized>(&self, key: &K) -> Result<Hold<S>, NotReady<S::Error>> {
-        self.turn(key, 1, Duration::ZERO).await.map(Turn::hold)
+        let turn = self.turn(key, 1, Duration::ZERO).await?;
+        Ok(turn.hold())
     }
 
     /// Reports the failures of holds to your code, for logs and metrics. By default, the limiter reports no failures.
@@ -74,15 +74,6 @@ impl<S: Store + Clone> Limiter<S> {
     pub fn on_hold_events(mut self, events: Arc<dyn HoldEvents>) -> Self {
         self.keeper = HoldKeeper::new(self.store.clone(), events);
         self
-    }
-}
-
-impl<S: Store + Clone> Turn<S> {
-    /// Keeps the charge, and holds the units of concurrency limits until you drop the hold.
-    pub fn hold(mut self) -> Hold<S> {
-        self.decision = None;
-        let next = Hold::new(&self.hold.limiter);
-        core::mem::replace(&mut self.hold, next)
     }
 }
 

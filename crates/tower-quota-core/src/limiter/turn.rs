@@ -151,6 +151,13 @@ impl<S: Store + Clone> Turn<S> {
         self.hold.expire();
         self.decision.take().unwrap_or_default()
     }
+
+    /// Keeps the charge, and holds the units of concurrency limits until you drop the hold.
+    pub fn hold(mut self) -> Hold<S> {
+        self.decision = None;
+        let next = Hold::new(&self.hold.limiter);
+        core::mem::replace(&mut self.hold, next)
+    }
 }
 
 impl<S: Store + Clone> Drop for Turn<S> {

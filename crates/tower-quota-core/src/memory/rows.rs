@@ -3,13 +3,11 @@
 
 use core::ptr;
 
-use hashbrown::HashTable;
-
 use super::MemoryInner;
 use super::evicted::Evicted;
 use super::place::RowPlace;
 use super::row::{Mark, Row};
-use super::shard::{Context, EVERYONE, Shard};
+use super::shard::{Context, Shard, find};
 use crate::charge::Charge;
 use crate::entry::TRUSTED_LEAD;
 use crate::key::Key;
@@ -277,17 +275,4 @@ fn read(row: &Row, charge: &Charge<'_>, now: u64) -> Option<(usize, u64)> {
     }
     // An unused limit needs no conversion, because it is full by any quota.
     (value == 0).then_some((ABSENT, 0))
-}
-
-/// Finds a row in two fields of a shard, so that the other fields stay free.
-#[inline(always)]
-pub(super) fn find<'s>(
-    everyone: &'s mut Option<Row>,
-    rows: &'s mut HashTable<Row>,
-    hash: u64,
-) -> Option<&'s mut Row> {
-    match hash {
-        EVERYONE => everyone.as_mut(),
-        _ => rows.find_mut(hash, |row| row.hash() == hash),
-    }
 }

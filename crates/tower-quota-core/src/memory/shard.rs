@@ -10,7 +10,6 @@ use super::definition::Definitions;
 use super::evicted::Evicted;
 use super::place::RowPlace;
 use super::row::{Content, Count, Counts, Mark, Row};
-use super::rows::find;
 use crate::charge::Counter;
 use crate::entry::Entry;
 
@@ -194,6 +193,19 @@ impl Shard {
             Some(evicted) => rows + evicted.filter.bytes() + evicted.sketch.bytes(),
             None => rows,
         }
+    }
+}
+
+/// Finds a row in two fields of a shard, so that the other fields stay free.
+#[inline(always)]
+pub(super) fn find<'s>(
+    everyone: &'s mut Option<Row>,
+    rows: &'s mut HashTable<Row>,
+    hash: u64,
+) -> Option<&'s mut Row> {
+    match hash {
+        EVERYONE => everyone.as_mut(),
+        _ => rows.find_mut(hash, |row| row.hash() == hash),
     }
 }
 

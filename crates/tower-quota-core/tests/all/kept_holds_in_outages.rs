@@ -210,7 +210,7 @@ async fn failed_refund_of_turn_with_hold_is_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failed_attempt_to_take_again_waits_for_half_the_ttl() {
+async fn failed_retake_waits_for_half_of_ttl() {
     let (store, limiter) = holds_of(5);
     let _held = hold(&limiter).await;
     lose(&store, &limiter);

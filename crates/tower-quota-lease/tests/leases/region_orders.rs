@@ -151,6 +151,6 @@ fn every_order_of_six_steps_exceeds_no_quota() {
 }
 
 #[test]
-fn every_order_of_six_steps_holds_no_more_than_limit() {
+fn orders_of_six_steps_exceed_no_held_limit() {
     assert_orders(Quota::concurrent(10).ttl(HOUR), &STEPS_OF_HOLDS, 6);
 }

@@ -4,9 +4,17 @@ use std::collections::BTreeMap;
 
 use tower_quota_core::{Charge, ChargeMode, Decision, Entry, Key, Operation, Timestamp};
 
-use super::run::Taken;
 use super::shape::Shape;
 use super::world::Server;
+
+/// Where and when a store took the units of an admission.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Taken {
+    pub(super) admission: usize,
+    pub(super) client: usize,
+    pub(super) at: Timestamp,
+    pub(super) server: Server,
+}
 
 /// The units of a run, by limit and client. The common counter has the number 2.
 #[derive(Debug, Default)]

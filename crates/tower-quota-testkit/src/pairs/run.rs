@@ -8,7 +8,7 @@ use std::time::Duration;
 use tower_quota_core::{Charge, Decision, Key, Operation, Store, Timestamp, Undecidable};
 
 use super::aspect::Aspect;
-use super::ledger::Ledger;
+use super::ledger::{Ledger, Taken};
 use super::shape::{COMMON, Meeting, Shape};
 use super::step::Step;
 use super::world::{Effect, Fault, Server, World};
@@ -49,15 +49,6 @@ struct Open<'a> {
     /// The holds, which may have been taken again.
     held: Taken,
     is_released: bool,
-}
-
-/// Where and when a store took the units of an admission.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) struct Taken {
-    pub(super) admission: usize,
-    pub(super) client: usize,
-    at: Timestamp,
-    pub(super) server: Server,
 }
 
 impl<'a, W: World> Run<'a, W> {
