@@ -70,7 +70,7 @@ impl Observers {
     )]
     pub(crate) fn sample(&self) -> Option<Instant> {
         #[cfg(feature = "metrics")]
-        return crate::metrics::sample();
+        return crate::metrics::sample().then(now);
         #[cfg(not(feature = "metrics"))]
         None
     }
