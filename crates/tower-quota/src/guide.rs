@@ -29,6 +29,7 @@ files! {
     "fetch_with_retry": "examples/clients/fetch_with_retry.mjs";
     "gateway": "examples/gateway/gateway.rs";
     "memory-measurements": "docs/measurements/memory.md";
+    "layer-measurements": "docs/measurements/layer.md";
     "metrics": "docs/reference/metrics.md";
     "mistakes": "docs/reference/mistakes.md";
     "open_with_retry": "examples/clients/open_with_retry.py";
@@ -74,6 +75,7 @@ guides! {
     #[feature = "axum"] recipes;
     #[all(feature = "axum", feature = "calendar")] plans_and_usage;
     where_to_put_limits;
+    why;
     production_checklist;
     upgrading;
     #[feature = "axum"] behind_a_proxy;

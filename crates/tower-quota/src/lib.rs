@@ -29,6 +29,7 @@
 //! | [Plans and usage](guide::plans_and_usage) | calendar months, usage, a warning at 80 %, more units |
 //! | [Behind a proxy](guide::behind_a_proxy) | trusted proxies, hops, IPv6 |
 //! | [Nesting in Axum](guide::nesting_in_axum) | `layer` and `route_layer`, limits per route, the order of layers |
+//! | [Why it is built this way](guide::why) | fail open, Redis, Lua, no owner of a key |
 //! | [Choosing an algorithm](guide::choosing_an_algorithm) | admitted traffic, guarantees, costs |
 //! | [Holds and soft limits](guide::holds_and_soft_limits) | requests in progress, challenges, tarpits, closed connections |
 //! | [Without HTTP](guide::without_http) | jobs, messages, calls to remote APIs |
