@@ -21,30 +21,44 @@ const STORES: u64 = 8;
 /// The deadline of a request, tower-quota's default.
 const DEADLINE: Duration = Duration::from_millis(50);
 
-type Limiters = Arc<[Limiter]>;
+/// The stores of a contender, with a link of their own. A contender that sends too much leaves a queue in its link, which
+/// must not delay anybody else.
+struct Fleet {
+    stores: Arc<[Limiter]>,
+    _link: FaultProxy,
+}
+
+impl Fleet {
+    async fn start(contender: &str, server: &RedisServer) -> Outcome<Self> {
+        let link = FaultProxy::to(server.port());
+        let mut stores = Vec::new();
+        for _ in 0..STORES {
+            let store = match contender {
+                TOWER_QUOTA => Limiter::tower_quota(&link.url(), DEADLINE).await?,
+                _ => Limiter::script(&link.url(), DEADLINE).await?,
+            };
+            // A store loads its script with its first decision.
+            store.decide(&THREE, 0).await;
+            stores.push(store);
+        }
+        link.inflict(SLOW);
+        Ok(Self {
+            stores: stores.into(),
+            _link: link,
+        })
+    }
+}
 
 pub(super) async fn measure(quick: bool) -> Outcome<Table> {
     let span = Duration::from_secs(if quick { 2 } else { 10 });
     let rounds = if quick { 1 } else { 3 };
     let server = RedisServer::start();
-    let link = FaultProxy::to(server.port());
-    let (mut ours, mut scripts) = (Vec::new(), Vec::new());
-    for _ in 0..STORES {
-        ours.push(Limiter::tower_quota(&link.url(), DEADLINE).await?);
-        scripts.push(Limiter::script(&link.url(), DEADLINE).await?);
-    }
-    // A store loads its script with its first decision.
-    for store in &ours {
-        store.decide(&THREE, 0).await;
-    }
-    link.inflict(SLOW);
-    let contenders: [Limiters; 2] = [ours.into(), scripts.into()];
     let columns = [TOWER_QUOTA, SCRIPT];
     let mut table = Table::new("answers in time, per capacity", &columns, rounds);
-    let capacities = [
-        capacity(span, &contenders[0]).await,
-        capacity(span, &contenders[1]).await,
-    ];
+    let mut capacities = Vec::new();
+    for contender in columns {
+        capacities.push(capacity(span, contender, &server).await?);
+    }
     for (name, multiple) in [
         ("at the capacity", 1.0),
         ("2 times", 2.0),
@@ -53,12 +67,11 @@ pub(super) async fn measure(quick: bool) -> Outcome<Table> {
     ] {
         let mut shares = [Vec::new(), Vec::new()];
         for _ in 0..rounds {
-            for (limiters, (capacity, shares)) in
-                contenders.iter().zip(capacities.iter().zip(&mut shares))
+            for ((contender, capacity), shares) in columns.iter().zip(&capacities).zip(&mut shares)
             {
-                let (in_time, _) = offer(capacity * multiple, span, limiters).await;
+                let fleet = Fleet::start(contender, &server).await?;
+                let (in_time, _) = offer(capacity * multiple, span, &fleet).await;
                 shares.push(in_time / capacity);
-                rest(Duration::from_secs(1)).await;
             }
         }
         table.row(name, shares.iter().map(|shares| Cell::highest(shares)));
@@ -67,32 +80,31 @@ pub(super) async fn measure(quick: bool) -> Outcome<Table> {
 }
 
 /// Returns the most answers in time per second, at rates that grow until most requests fail.
-async fn capacity(span: Duration, limiters: &Limiters) -> f64 {
+async fn capacity(span: Duration, contender: &str, server: &RedisServer) -> Outcome<f64> {
     let (mut rate, mut most, mut misses) = (100.0, 0.0_f64, 0);
     while misses < 2 {
-        let (in_time, share) = offer(rate, span / 5, limiters).await;
+        let fleet = Fleet::start(contender, server).await?;
+        let (in_time, share) = offer(rate, span / 5, &fleet).await;
         most = most.max(in_time);
         misses = if share < 0.5 { misses + 1 } else { 0 };
         rate *= 1.25;
     }
-    most
+    Ok(most)
 }
 
 /// Sends requests at a rate, whether or not earlier ones were answered. Returns the answers in time per second, and their
 /// share of the requests.
-async fn offer(rate: f64, span: Duration, limiters: &Limiters) -> (f64, f64) {
+async fn offer(rate: f64, span: Duration, fleet: &Fleet) -> (f64, f64) {
     let in_time = Arc::new(AtomicU64::new(0));
     let (mut draws, mut sent) = (Draws::new(1), 0_u64);
     let began = now();
     while began.elapsed() < span {
         let due = (began.elapsed().as_secs_f64() * rate) as u64;
         while sent < due {
-            let (limiters, in_time) = (Arc::clone(limiters), Arc::clone(&in_time));
+            let (stores, in_time) = (Arc::clone(&fleet.stores), Arc::clone(&in_time));
             let (draw, asked) = (draws.next(), now());
             tokio::spawn(async move {
-                let is_answered = limiters[(draw % STORES) as usize]
-                    .decide(&THREE, draw)
-                    .await;
+                let is_answered = stores[(draw % STORES) as usize].decide(&THREE, draw).await;
                 // The deadline and some scheduling.
                 if is_answered && asked.elapsed() <= DEADLINE + Duration::from_millis(5) {
                     in_time.fetch_add(1, Ordering::Relaxed);
