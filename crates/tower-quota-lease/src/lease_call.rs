@@ -2,7 +2,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tower_quota_core::{Charge, Decision, Key, Operation, Store};
 
 use crate::answer::AnswerTimes;
@@ -39,7 +39,7 @@ pub(crate) struct LeaseCall<S: Store> {
     was_sent: bool,
     granted: Vec<Lease>,
     /// A sender that is dropped when the answer is recorded, to wake the requests that wait.
-    answered: Option<watch::Sender<()>>,
+    answered: Option<broadcast::Sender<()>>,
 }
 
 struct Lease {
@@ -50,7 +50,7 @@ struct Lease {
 
 impl<S: Store> LeaseCall<S> {
     pub(crate) fn spawn(shared: &Arc<LeaseState<S>>, due: DueLeases) {
-        let (answered, end) = watch::channel(());
+        let (answered, end) = broadcast::channel(1);
         let call = Self {
             shared: Arc::clone(shared),
             due,
@@ -68,7 +68,7 @@ impl<S: Store> LeaseCall<S> {
         let DueLeases { digest, wants, .. } = &call.due;
         for want in wants {
             if let Some(pool) = shared.pools.shard(*digest).pool_of(*digest, want.serial) {
-                pool.begin_lease_call(want, &runtime, end.clone());
+                pool.begin_lease_call(want, &runtime, end.resubscribe());
             }
         }
         runtime.spawn(call.run(closing));

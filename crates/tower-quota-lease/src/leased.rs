@@ -117,7 +117,7 @@ impl<S: Store> Leased<S> {
         Box::pin(async move {
             for mut call in calls {
                 // Ignore the error, which says that the call has ended.
-                let _ = call.changed().await;
+                let _ = call.recv().await;
             }
             let charges: Vec<Charge<'_>> = owned.iter().map(OwnedCharge::as_charge).collect();
             // Wait only once, so that a request is answered within two deadlines of the store.

@@ -6,7 +6,7 @@
 use core::time::Duration;
 
 use tokio::runtime::{self, Handle};
-use tokio::sync::watch;
+use tokio::sync::broadcast;
 use tower_quota_core::{Algorithm, Charge, Key, Left, LimitStatus, Name, Outcome, Timestamp};
 
 use crate::answer::{AnswerTimes, LeaseAnswer, micros};
@@ -42,8 +42,8 @@ struct Call {
 }
 
 /// The receiving end of a call. The sender is dropped when the answer is recorded or the call has
-/// failed.
-pub(crate) type CallEnd = watch::Receiver<()>;
+/// failed. A broadcast wakes the receivers in the order in which they wait, and a watch does not.
+pub(crate) type CallEnd = broadcast::Receiver<()>;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Want {
@@ -94,7 +94,7 @@ impl Pool {
         let call = self.call.as_ref().filter(|call| cost <= call.units)?;
         // Do not wait for another runtime, which may stand still.
         let is_here = Handle::try_current().ok()?.id() == call.runtime;
-        is_here.then(|| call.end.clone())
+        is_here.then(|| call.end.resubscribe())
     }
 
     /// Returns the units that the store had at the last answer, or has in a new window.
@@ -331,7 +331,7 @@ mod tests {
             units: 10,
             is_short: false,
         };
-        let (_answered, end) = watch::channel(());
+        let (_answered, end) = broadcast::channel(1);
         pool.begin_lease_call(&want, here.handle(), end);
         let waits = |pool: &Pool, cost| pool.call_for(cost).is_some();
         assert!(here.block_on(async { waits(&pool, 10) && !waits(&pool, 11) }));

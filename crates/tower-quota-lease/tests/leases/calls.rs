@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
+use tokio::task::JoinSet;
 use tower_quota_core::{Charge, Quota, RefusalCache, Store};
 use tower_quota_dev::simulation::{self, Network, VirtualClock, run};
 use tower_quota_lease::{LeaseOptions, LeaseStats, Leased};
 
 use crate::server::Server;
-use crate::{LIMIT, check, instance_over, key, pass};
+use crate::{LIMIT, QUOTA, check, instance_over, key, make_hot, pass};
 
 /// The wrappers between an instance and the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +112,28 @@ fn slow_store_gets_few_requests() {
         // A request that waits counts once, so leases are no larger than the demand.
         assert_eq!(stats.units_returned, 0, "{delay} ms: {stats:?}");
     }
+}
+
+/// Sends requests at once over a network with a constant delay, which keeps the order of its calls.
+#[test]
+fn waiting_requests_are_answered_in_order() {
+    run(async {
+        let (_, store) = instance_over(Duration::from_millis(3)..Duration::from_micros(3_001));
+        make_hot(&store, &QUOTA, 0).await;
+        let mut requests = JoinSet::new();
+        for number in 0..100 {
+            let store = store.clone();
+            requests.spawn(async move {
+                check(&store, &[Charge::new(LIMIT, &QUOTA, &key(0))]).await;
+                number
+            });
+        }
+        let mut answered = Vec::new();
+        while let Some(number) = requests.join_next().await {
+            answered.push(number.unwrap());
+        }
+        assert!(answered.is_sorted(), "{answered:?}");
+    });
 }
 
 #[test]
