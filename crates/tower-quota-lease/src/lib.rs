@@ -54,7 +54,8 @@
 //! * Requests that wait, settled requests and [forced](tower_quota_core::ChargeMode::Forced) charges are exact round
 //!   trips. Use [`Charge::exact`](tower_quota_core::Charge::exact) if every unit counts.
 //! * Call [`close`](tower_quota_core::Store::close), or your instance loses its unspent units until the quota refills.
-//! * After a reset, other instances may spend their leases for up to `T`, and a window admits refunded units.
+//! * After a reset, other instances may spend their leases for up to `T`, and a window admits refunded units. A bucket
+//!   or a log admits refunded units only if it was charged before and after the reset within the same microsecond.
 //! * Leases need a tokio runtime with timers, and are lost with their runtime.
 //! * A virtual machine whose clock stops may spend its leases after it resumes.
 //! * If you refund a request that mixes leased and other limits, mark your charges as

@@ -104,6 +104,24 @@ fn settled_log_with_hot_limit_is_refunded() {
     });
 }
 
+/// Refunds a charge that the reset of another instance has forgotten. Virtual time stands still.
+#[test]
+fn refund_across_reset_returns_no_units() {
+    run(async {
+        for quota in [Quota::per_hour(100).sliding_log(), Quota::per_hour(100)] {
+            let (server, _) = instance();
+            let client = key(1);
+            let charge = Charge::new(LIMIT, &quota, &client).refundable();
+            let mut forgotten = server.check(&[charge.cost(10)]).await.unwrap();
+            server.apply(Operation::Reset, &[charge]).await.unwrap();
+            server.check(&[charge.cost(5)]).await.unwrap();
+            let refund = forgotten.refund().unwrap();
+            server.apply(refund, &[charge.cost(10)]).await.unwrap();
+            assert_eq!(stored_units(&server, &quota, 1).await, 5, "{quota:?}");
+        }
+    });
+}
+
 #[test]
 fn refused_key_puts_leased_units_back() {
     run(async {
