@@ -13,6 +13,7 @@ mod sentinel;
 mod server;
 #[cfg(feature = "tls")]
 mod tls;
+mod tracked;
 
 use core::time::Duration;
 use std::sync::Arc;

@@ -24,12 +24,12 @@ use super::attempts::Attempts;
 use super::backend::{Backend, LinkConnection, Verdict};
 use super::call_error::CallError;
 use super::request::LinkRequest;
+use super::tracked::{Calls, SILENCE, Tracked};
 use crate::clock::now;
 use crate::lock::locked;
 use crate::wire::Call;
 
 const MOST_UNANSWERED: u32 = 16;
-const SILENCE: Duration = Duration::from_millis(250);
 
 pub(crate) type LateAnswer = Pin<Box<dyn Future<Output = RedisResult<Value>> + Send>>;
 
@@ -45,19 +45,6 @@ struct LinkState<B: Backend> {
     connection: Option<Tracked<B::Connection>>,
     attempts: Attempts,
     last_error: Option<RedisError>,
-}
-
-#[derive(Clone)]
-struct Tracked<C> {
-    connection: C,
-    /// The calls. The pointer identifies the connection.
-    calls: Arc<Mutex<Calls>>,
-}
-
-struct Calls {
-    last: Instant,
-    unanswered: u32,
-    given_up: Option<Instant>,
 }
 
 pub(super) async fn answer_until(
@@ -213,39 +200,6 @@ impl<B: Backend> Reconnecting<B> {
         if dropped.is_some() && locked(calls).unanswered == 0 {
             state.attempts.reset();
         }
-    }
-}
-
-impl<C> Tracked<C> {
-    fn new(connection: C) -> Self {
-        // A new connection has not answered a call yet.
-        let calls = Calls {
-            last: now(),
-            unanswered: 1,
-            given_up: None,
-        };
-        Self {
-            connection,
-            calls: Arc::new(Mutex::new(calls)),
-        }
-    }
-
-    /// Records the beginning of a call. Returns whether there was a silence.
-    fn begin_call(&self) -> bool {
-        let now = now();
-        now.saturating_duration_since(core::mem::replace(&mut locked(&self.calls).last, now))
-            > SILENCE
-    }
-}
-
-impl Calls {
-    /// Counts an unanswered call. Returns the unanswered calls in a row.
-    fn give_up(&mut self, began: Instant) -> u32 {
-        if self.given_up.is_none_or(|given_up| began >= given_up) {
-            self.given_up = Some(now());
-            self.unanswered += 1;
-        }
-        self.unanswered
     }
 }
 
@@ -534,13 +488,5 @@ mod tests {
             }
         }
         assert!(!run("lost").await && !is_up());
-    }
-
-    #[test]
-    fn calls_under_way_together_count_once() {
-        let tracked = Tracked::new(());
-        let (mut calls, began) = (locked(&tracked.calls), now());
-        assert_eq!((calls.give_up(began), calls.give_up(began)), (2, 2));
-        assert_eq!((calls.give_up(now()), calls.give_up(began)), (3, 3));
     }
 }
