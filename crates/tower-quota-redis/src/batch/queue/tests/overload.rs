@@ -35,7 +35,8 @@ struct Simulation {
     asked: u64,
     /// The waits of the timely answers.
     waits: Vec<Duration>,
-    callers: Vec<(Instant, Answered)>,
+    /// The callers, in the order in which they give up.
+    callers: VecDeque<(Instant, Answered)>,
     random: u64,
 }
 
@@ -82,7 +83,7 @@ impl Simulation {
             answered: 0,
             asked: 0,
             waits: Vec::new(),
-            callers: Vec::new(),
+            callers: VecDeque::new(),
             random: 1,
         };
         let mut arrival = start;
@@ -139,8 +140,14 @@ impl Simulation {
         }
         queue.push(decision);
         let begins = queue.begin_sender(at);
-        self.callers.retain(|(gives_up_at, _)| *gives_up_at > at);
-        self.callers.push((at + DEADLINE, caller));
+        while self
+            .callers
+            .front()
+            .is_some_and(|(gives_up_at, _)| *gives_up_at <= at)
+        {
+            self.callers.pop_front();
+        }
+        self.callers.push_back((at + DEADLINE, caller));
         if begins {
             self.step(store, at);
         }
