@@ -354,7 +354,10 @@ pub enum Operation {
     },
     /// Extends [holds](Quota::concurrent) to a full expiry time from now.
     ///
-    /// [`LimitStatus::taken`](crate::LimitStatus::taken) has the held units, 0 after a release or an expiry.
+    /// [`LimitStatus::taken`](crate::LimitStatus::taken) has the held units, 0 after a release or an expiry. If the store has
+    /// lost the hold, a [forced](ChargeMode::Forced) charge takes the units again, into debt if necessary. You can repeat
+    /// the call after a lost answer. The hold keeps its instant, or gets the instant of the decision if that is earlier,
+    /// because the clock of another server was ahead.
     Renew {
         /// The instant of the charges, on the clock of the store.
         taken_at: Timestamp,

@@ -47,7 +47,8 @@ pub fn decide(
     let clock = now.min(LATEST).as_micros();
     let mut now = clock;
     // A refused request takes a forced hold too, so its instant is needed before the judgement.
-    let forces_hold = (operation.takes() || operation == Operation::Refuse)
+    let may_force = matches!(operation, Operation::Refuse | Operation::Renew { .. });
+    let forces_hold = (operation.takes() || may_force)
         && charges
             .iter()
             .any(|charge| charge.is_hold() && charge.mode() == ChargeMode::Forced);
@@ -159,7 +160,8 @@ impl DecidedCharge<'_> {
             }
             // Only holds expire, so a renewal extends nothing else.
             Operation::Renew { taken_at } => {
-                charge.is_hold() && entry.may_refund(charge, taken_at.as_micros(), now)
+                let may_renew = || entry.may_refund(charge, taken_at.as_micros(), now);
+                charge.is_hold() && (self.lost_units() > 0 || may_renew())
             }
             // Time or another quota may have given back the units already.
             Operation::Refund { taken_at } => {
@@ -188,7 +190,9 @@ impl DecidedCharge<'_> {
                 let given = state.balance(quota, now).0 - before;
                 taken = given.max(0).cast_unsigned();
             }
-            Operation::Renew { taken_at } => taken = state.renew(quota, now, taken_at.as_micros()),
+            Operation::Renew { taken_at } => {
+                taken = state.renew(quota, now, taken_at.as_micros(), self.lost_units());
+            }
             // The entry has converted the state, and a report takes nothing.
             _ if units == 0 => {}
             _ if !self.is_left_out => {
@@ -205,6 +209,14 @@ impl DecidedCharge<'_> {
             _ => {}
         });
         self.taken = Some(taken);
+    }
+
+    /// Returns the units that a renewal takes again if the store has lost the hold.
+    fn lost_units(&self) -> u64 {
+        match self.charge.mode() {
+            ChargeMode::Forced => self.units,
+            _ => 0,
+        }
     }
 
     fn strike(&mut self, operation: Operation, now: u64, entry: &mut Entry) {

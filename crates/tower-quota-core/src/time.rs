@@ -49,6 +49,14 @@ impl Timestamp {
         Self(self.0 & !MARK)
     }
 
+    /// Returns the instant of a hold that was taken again by a decision.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn taken_again_at(self, decided_at: Self) -> Self {
+        let instant = self.unmarked().min(decided_at.unmarked());
+        Self(instant.0 | decided_at.0 & MARK)
+    }
+
     /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))

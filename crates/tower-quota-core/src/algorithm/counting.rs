@@ -25,7 +25,8 @@ pub(crate) trait Counting {
     /// `is_prepared` says whether the charge was [`refundable`](crate::Charge::refundable).
     fn refund(&mut self, quota: &Quota, now: u64, cost: u64, taken_at: u64, is_prepared: bool);
 
-    fn renew(&mut self, _quota: &Quota, _now: u64, _taken_at: u64) -> u64 {
+    /// Extends the hold of an instant, or takes the lost units. Returns the held units.
+    fn renew(&mut self, _quota: &Quota, _now: u64, _taken_at: u64, _lost_units: u64) -> u64 {
         0
     }
 

@@ -120,8 +120,15 @@ impl Counting for Holds {
         self.advance(quota, now);
     }
 
-    fn renew(&mut self, quota: &Quota, now: u64, taken_at: u64) -> u64 {
-        let units = self.units_of(taken_at);
+    fn renew(&mut self, quota: &Quota, now: u64, mut taken_at: u64, lost_units: u64) -> u64 {
+        if lost_units > 0 {
+            // The clock of another server may have been ahead. No hold is later than the last change.
+            taken_at = taken_at.min(now);
+        }
+        let mut units = self.units_of(taken_at);
+        if units == 0 && (self.by_instant.len() as u64) < LONGEST_LOG {
+            units = lost_units.min(MOST_HELD);
+        }
         if units > 0 {
             let expires_at = now + quota.period_micros();
             self.set(taken_at, Hold { expires_at, units });

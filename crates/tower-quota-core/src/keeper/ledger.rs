@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 use tokio::time::Instant;
 
-use crate::charge::{Charge, Operation, OwnedCharge};
+use crate::charge::{Charge, ChargeMode, Operation, OwnedCharge};
 use crate::decision::Decision;
 use crate::name::Name;
 use crate::time::Timestamp;
@@ -46,8 +46,6 @@ struct Held {
     /// When to call the store. Absent during a call, and after the longest hold.
     due: Option<Instant>,
     is_called: bool,
-    /// Whether the work ended while the keeper took the units again.
-    is_released: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,7 +53,7 @@ enum NextCall {
     Renew,
     /// The store has lost the units.
     TakeAgain,
-    /// An earlier release has failed.
+    /// An earlier release has failed, or the work ended while the keeper took the units again.
     Release,
 }
 
@@ -93,7 +91,6 @@ impl Held {
             next,
             due: None,
             is_called: false,
-            is_released: false,
         }
     }
 
@@ -108,11 +105,18 @@ impl Held {
     fn operation(&self) -> Operation {
         let taken_at = self.taken_at;
         match self.next {
-            NextCall::Renew => Operation::Renew { taken_at },
-            // The new instant of the units is the instant of the answer.
-            NextCall::TakeAgain => Operation::Surcharge { taken_at },
+            NextCall::Renew | NextCall::TakeAgain => Operation::Renew { taken_at },
             NextCall::Release => Operation::Refund { taken_at },
         }
+    }
+
+    /// Returns the charge of the next call. Only a forced renewal takes lost units again.
+    fn charge(&self) -> OwnedCharge {
+        let mode = match self.next {
+            NextCall::TakeAgain => ChargeMode::Forced,
+            NextCall::Renew | NextCall::Release => ChargeMode::Checked,
+        };
+        OwnedCharge::from(&self.charge.as_charge().in_mode(mode))
     }
 
     /// Returns whether the longest hold ends before the units expire.
@@ -151,11 +155,11 @@ impl Ledger {
         taken_at: Timestamp,
         longest: Option<Duration>,
         now: Instant,
-    ) -> (HoldId, Instant) {
+    ) -> HoldId {
         let held = Held::new(charge, taken_at, NextCall::Renew, longest, now);
         // Renewing after a third of the time leaves room to repeat a failed renewal.
         let due = self.tick(now, held.ttl() / 3, held.ttl());
-        (self.insert(held, due), due)
+        self.insert(held, due)
     }
 
     fn insert(&mut self, held: Held, due: Instant) -> HoldId {
@@ -166,15 +170,16 @@ impl Ledger {
     }
 
     pub(super) fn taken_at(&self, HoldId(id): HoldId) -> Option<Timestamp> {
-        let held = self.holds.get(&id)?;
-        (held.next == NextCall::Renew).then_some(held.taken_at)
+        self.holds.get(&id).map(|held| held.taken_at)
     }
 
-    pub(super) fn release(&mut self, HoldId(id): HoldId) -> Option<Timestamp> {
+    pub(super) fn release(&mut self, HoldId(id): HoldId, now: Instant) -> Option<Timestamp> {
         let held = self.holds.get_mut(&id)?;
         if held.next == NextCall::TakeAgain && held.is_called {
-            // The answer has the instant of the units, so the release follows the answer.
-            held.is_released = true;
+            // If the call arrived after a release, the units would stay, so the release follows the answer.
+            held.next = NextCall::Release;
+            // The call lasts at most a third of the `ttl`.
+            held.ends = Some(now + 2 * held.ttl());
             return None;
         }
         let held = self.holds.remove(&id)?;
@@ -184,13 +189,13 @@ impl Ledger {
         Some(held.taken_at)
     }
 
-    /// Keeps a failed release. Returns when to repeat the release, and whether the oldest one was dropped.
+    /// Keeps a failed release. Returns whether the oldest one was dropped.
     pub(super) fn repeat_release(
         &mut self,
         charge: OwnedCharge,
         taken_at: Timestamp,
         now: Instant,
-    ) -> (Instant, bool) {
+    ) -> bool {
         let is_full = self.due_releases.len() >= MOST_FAILED_RELEASES;
         if is_full && let Some((_, oldest)) = self.due_releases.pop_first() {
             self.holds.remove(&oldest);
@@ -198,9 +203,8 @@ impl Ledger {
         // The last renewal was earlier, so the hold expires earlier.
         let longest = Some(charge.as_charge().quota().period());
         let held = Held::new(charge, taken_at, NextCall::Release, longest, now);
-        let due = now + PAUSE;
-        self.insert(held, due);
-        (due, is_full)
+        self.insert(held, now + PAUSE);
+        is_full
     }
 
     /// Returns the next step of the task, which has this number of calls under way.
@@ -247,9 +251,9 @@ impl Ledger {
     fn call(&mut self, id: u64, now: Instant) -> Option<Call> {
         let held = self.holds.get_mut(&id)?;
         held.is_called = true;
-        let operation = held.operation();
-        let (mut charges, mut ids) = (vec![held.charge.clone()], vec![id]);
-        while matches!(operation, Operation::Renew { .. }) && charges.len() < Charge::MOST {
+        let (next, operation) = (held.next, held.operation());
+        let (mut charges, mut ids) = (vec![held.charge()], vec![id]);
+        while next != NextCall::Release && charges.len() < Charge::MOST {
             // The limits of one key and request have one instant.
             let Some(id) = first_due(&self.due, now) else {
                 break;
@@ -257,12 +261,13 @@ impl Ledger {
             let first: &OwnedCharge = &charges[0];
             let is_same = |held: &&Held| {
                 let is_same_key = first.as_charge().key() == held.charge.as_charge().key();
-                held.operation() == operation && is_same_key && !held.is_over(now)
+                let is_same_call = held.next == next && held.operation() == operation;
+                is_same_call && is_same_key && !held.is_over(now)
             };
             let Some(held) = self.holds.get(&id).filter(is_same) else {
                 break;
             };
-            charges.push(held.charge.clone());
+            charges.push(held.charge());
             ids.push(id);
             self.pop_due(id)?.is_called = true;
         }
@@ -274,7 +279,7 @@ impl Ledger {
         })
     }
 
-    fn wakes_at(&self) -> Option<Instant> {
+    pub(super) fn wakes_at(&self) -> Option<Instant> {
         let firsts = [self.due.first(), self.due_releases.first()];
         let next = firsts.into_iter().flatten().map(|(due, _)| *due).min()?;
         Some(next.max(self.resumes))
@@ -296,39 +301,33 @@ impl Ledger {
             let Some(held) = self.holds.get_mut(&id) else {
                 continue;
             };
-            held.is_called = false;
-            let (ttl, was_lost) = (held.ttl(), held.next == NextCall::TakeAgain);
+            let (ttl, is_release) = (
+                held.ttl(),
+                matches!(call.operation, Operation::Refund { .. }),
+            );
             let taken = statuses.get(position).map(|status| status.taken);
-            let is_kept = taken.is_some_and(|taken| taken > 0);
-            if let (true, true, Ok(at)) = (was_lost, is_kept, at.as_ref()) {
-                held.taken_at = *at;
-                held.next = NextCall::Renew;
-            }
-            if held.is_released && is_kept {
-                held.next = NextCall::Release;
-                held.ends = Some(now + ttl);
-                held.is_released = false;
-                self.call_at(id, now);
-                continue;
-            }
-            if held.is_released || held.next == NextCall::Release && answer.is_ok() {
-                self.holds.remove(&id);
-                continue;
-            }
-            let due = if held.next == NextCall::Release {
-                now + PAUSE
-            } else if is_kept {
-                held.renewed = call.sent;
-                self.tick(call.sent, ttl / 3, ttl)
-            } else if was_lost {
-                // The failed call may have taken units, so do not take them again and again.
-                self.tick(now, ttl / 2, ttl)
-            } else if taken == Some(0) {
-                held.next = NextCall::TakeAgain;
-                lost.push((HoldId(id), held.name()));
-                now
-            } else {
-                self.tick(now, ttl / 6, ttl)
+            let due = match (held.next, taken) {
+                (NextCall::Release, _) if is_release && answer.is_ok() => {
+                    self.holds.remove(&id);
+                    continue;
+                }
+                (NextCall::Release, _) if is_release => now + PAUSE,
+                // The call may have taken the units, also if its answer is lost.
+                (NextCall::Release, _) => now,
+                (_, Some(1..)) => {
+                    if let (NextCall::TakeAgain, Ok(at)) = (held.next, &at) {
+                        held.taken_at = held.taken_at.taken_again_at(*at);
+                    }
+                    held.next = NextCall::Renew;
+                    held.renewed = call.sent;
+                    self.tick(call.sent, ttl / 3, ttl)
+                }
+                (NextCall::Renew, Some(0)) => {
+                    held.next = NextCall::TakeAgain;
+                    lost.push((HoldId(id), held.name()));
+                    now
+                }
+                _ => self.tick(now, ttl / 6, ttl),
             };
             self.call_at(id, due);
         }
@@ -338,7 +337,6 @@ impl Ledger {
     /// Makes the calls of a task due again that ended with its runtime.
     pub(super) fn interrupt(&mut self, now: Instant) {
         self.is_driven = false;
-        self.holds.retain(|_, held| !held.is_released);
         let called = self.holds.iter().filter(|(_, held)| held.is_called);
         let called: Vec<u64> = called.map(|(id, _)| *id).collect();
         for id in called {

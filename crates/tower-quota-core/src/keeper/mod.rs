@@ -53,8 +53,8 @@ impl<S: Store> HoldKeeper<S> {
 
     /// Renews the units of a charge until you release them, at most for the longest time.
     ///
-    /// One task on the runtime of the first hold renews all holds. If the runtime ends, the next hold or failed release
-    /// starts the task on its own runtime. Without a runtime, the hold expires after its `ttl`.
+    /// One task on the runtime of the first hold renews all holds. If the runtime ends, the next call of the keeper on
+    /// another runtime starts the task there. Without a runtime, the hold expires after its `ttl`.
     pub fn hold(
         &self,
         charge: OwnedCharge,
@@ -62,15 +62,18 @@ impl<S: Store> HoldKeeper<S> {
         longest: Option<Duration>,
     ) -> HoldId {
         let mut ledger = self.0.ledger.lock();
-        let (id, due) = ledger.hold(charge, taken_at, longest, now());
-        self.drive(ledger, due);
+        let id = ledger.hold(charge, taken_at, longest, now());
+        self.drive(ledger);
         id
     }
 
-    /// Returns the instant that identifies the hold now, unless the hold is being taken again.
+    /// Returns the instant that identifies the hold.
     #[must_use]
     pub fn taken_at(&self, id: HoldId) -> Option<Timestamp> {
-        self.0.ledger.lock().taken_at(id)
+        let ledger = self.0.ledger.lock();
+        let taken_at = ledger.taken_at(id);
+        self.drive(ledger);
+        taken_at
     }
 
     /// Ends the renewals. Returns the instant of the units that you have to release.
@@ -78,14 +81,17 @@ impl<S: Store> HoldKeeper<S> {
     /// Without an instant, the keeper is taking the units again, and releases them after the answer.
     #[must_use = "the units stay held"]
     pub fn release(&self, id: HoldId) -> Option<Timestamp> {
-        self.0.ledger.lock().release(id)
+        let mut ledger = self.0.ledger.lock();
+        let taken_at = ledger.release(id, now());
+        self.drive(ledger);
+        taken_at
     }
 
     /// Repeats a failed release until it succeeds, or until the hold has expired.
     pub fn repeat_release(&self, charge: OwnedCharge, taken_at: Timestamp) {
         let mut ledger = self.0.ledger.lock();
-        let (due, is_full) = ledger.repeat_release(charge, taken_at, now());
-        self.drive(ledger, due);
+        let is_full = ledger.repeat_release(charge, taken_at, now());
+        self.drive(ledger);
         if is_full {
             self.0.events.dropped();
         }
@@ -95,8 +101,11 @@ impl<S: Store> HoldKeeper<S> {
         self.0.events.failed(error);
     }
 
-    /// Starts the task if it does not run, or wakes it for an earlier call.
-    fn drive(&self, mut ledger: impl core::ops::DerefMut<Target = Ledger>, due: Instant) {
+    /// Starts the task if calls are due and it does not run, or wakes the task for an earlier call.
+    fn drive(&self, mut ledger: impl core::ops::DerefMut<Target = Ledger>) {
+        let Some(due) = ledger.wakes_at() else {
+            return;
+        };
         if ledger.is_driven {
             let is_earlier = ledger.sleeps_until.is_none_or(|wakes| due < wakes);
             drop(ledger);

@@ -136,7 +136,7 @@ impl<S: Store> Keeper<S> {
         let lost = self.ledger.lock().answered(call, answer, now());
         for (hold, limit) in lost {
             if !self.events.lost(limit) {
-                let _ = self.ledger.lock().release(hold);
+                let _ = self.ledger.lock().release(hold, now());
             }
         }
     }

@@ -127,8 +127,9 @@ impl<S: Store + Clone> Hold<S> {
 
     /// Extends the hold, which then expires one [`ttl`](crate::Quota::ttl) from now.
     ///
-    /// Returns `false` if units have expired, if you have [reset](Limiter::reset) the key, or if a full store has evicted it. Other work may hold the units
-    /// now, so stop your work or take a new hold. On a tokio runtime, the hold takes the units again.
+    /// Returns `false` if units have expired, if you have [reset](Limiter::reset) the key, or if a full store has evicted it.
+    /// Other work may hold the units now, so stop your work or take a new hold. On a tokio runtime, the hold takes the units
+    /// again.
     ///
     /// # Errors
     /// Returns the error of the store, which may have extended the hold.
@@ -136,7 +137,6 @@ impl<S: Store + Clone> Hold<S> {
         let mut is_held = true;
         for (id, charge) in &self.held {
             let Some(taken_at) = self.limiter.keeper.taken_at(*id) else {
-                is_held = false;
                 continue;
             };
             let renew = Operation::Renew { taken_at };

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tokio::runtime::{Builder, Runtime};
 use tower_quota_core::{Hold, Limiter, Operation, Quota};
 use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 
@@ -103,8 +104,7 @@ async fn release_follows_units_taken_again() {
     for _ in 0..4 {
         pass(&store, TICK).await;
     }
-    let last = store.operations().last().unwrap().operation;
-    assert!(matches!(last, Operation::Surcharge { .. }));
+    assert_eq!((store.held(), held_units(&store, &limiter)), (1, 1));
     drop(held);
     store.release();
     pass(&store, Duration::ZERO).await;
@@ -112,6 +112,38 @@ async fn release_follows_units_taken_again() {
     let calls = store.operations().len();
     pass(&store, TTL).await;
     assert_eq!(store.operations().len(), calls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_answer_of_retake_takes_units_once() {
+    let (store, limiter) = holds_of(2);
+    let held = hold(&limiter).await;
+    lose(&store, &limiter);
+    store.push(ScriptedAnswer::memory());
+    store.push(ScriptedAnswer::memory().held());
+    for _ in 0..30 {
+        pass(&store, TICK).await;
+        assert!(held_units(&store, &limiter) <= 1);
+    }
+    assert_eq!(held_units(&store, &limiter), 1);
+    drop(held);
+    assert_eq!(held_units(&store, &limiter), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn release_follows_lost_answer_of_retake() {
+    let (store, limiter) = holds_of(2);
+    let held = hold(&limiter).await;
+    lose(&store, &limiter);
+    store.push(ScriptedAnswer::memory());
+    store.push(ScriptedAnswer::memory().held());
+    for _ in 0..4 {
+        pass(&store, TICK).await;
+    }
+    assert_eq!((store.held(), held_units(&store, &limiter)), (1, 1));
+    drop(held);
+    pass(&store, TTL / 3).await;
+    assert_eq!(held_units(&store, &limiter), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -238,13 +270,52 @@ async fn unanswered_renewals_are_bounded() {
     drop(holds);
 }
 
+/// Returns a runtime that ends when it is dropped.
+pub(super) fn runtime() -> Runtime {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_time().start_paused(true).build().unwrap()
+}
+
+/// Takes two holds on a runtime, and uses the second hold on another runtime.
+fn kept_after_use(
+    use_hold: impl AsyncFnOnce(Hold<ScriptedStore>) -> Option<Hold<ScriptedStore>>,
+    kept: u64,
+) {
+    let (store, limiter) = holds_of(5);
+    let first = runtime();
+    let holds = first.block_on(async { (hold(&limiter).await, hold(&limiter).await) });
+    drop(first);
+    runtime().block_on(async {
+        let used = use_hold(holds.1).await;
+        for _ in 0..30 {
+            pass(&store, TICK).await;
+        }
+        assert_eq!(held_units(&store, &limiter), kept);
+        drop((holds.0, used));
+    });
+}
+
+#[test]
+fn renewal_on_another_runtime_keeps_all_holds() {
+    let renew = async |hold: Hold<ScriptedStore>| {
+        assert!(hold.renew().await.unwrap());
+        Some(hold)
+    };
+    kept_after_use(renew, 2);
+}
+
+#[test]
+fn release_on_another_runtime_keeps_other_holds() {
+    let release = async |hold: Hold<ScriptedStore>| {
+        hold.release().await.unwrap();
+        None
+    };
+    kept_after_use(release, 1);
+}
+
 #[test]
 fn holds_survive_end_of_their_runtime() {
     let (store, limiter) = holds_of(5);
-    let runtime = || {
-        let mut builder = tokio::runtime::Builder::new_current_thread();
-        builder.enable_time().start_paused(true).build().unwrap()
-    };
     let first = runtime();
     let held = first.block_on(hold(&limiter));
     drop(first);

@@ -96,7 +96,7 @@ struct World {
     holds: Vec<Hold<FaultyStore>>,
     /// The time since the last disturbance.
     calm: Duration,
-    /// The time since a crash or a lost answer, after which the store may count more than is in progress.
+    /// The time since a crash or a check with a lost answer, whose units nobody releases.
     certain: Duration,
 }
 
@@ -148,13 +148,8 @@ impl World {
         });
         self.calm += time;
         self.certain += time;
-        match self.fault() {
-            Fault::None => {}
-            Fault::BeforeTheCall => self.calm = Duration::ZERO,
-            Fault::AfterTheCall => {
-                self.calm = Duration::ZERO;
-                self.certain = Duration::ZERO;
-            }
+        if self.fault() != Fault::None {
+            self.calm = Duration::ZERO;
         }
     }
 
@@ -162,6 +157,9 @@ impl World {
         match action {
             Action::Take => {
                 let held = self.runtime.block_on(self.limiter.hold("ann"));
+                if self.fault() == Fault::AfterTheCall {
+                    self.certain = Duration::ZERO;
+                }
                 if self.is_calm() {
                     let has_room = (self.holds.len() as u64) < CAPACITY;
                     assert_eq!(held.is_ok(), has_room);

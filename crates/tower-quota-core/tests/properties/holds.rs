@@ -175,6 +175,45 @@ proptest! {
         }
     }
 
+    /// Asserts that a hold that was lost counts once, however often it is taken again.
+    #[test]
+    fn forced_renewals_take_units_once(
+        units in vec(1..4_u64, 1..6),
+        is_lost in any::<bool>(),
+        renewed in vec((any::<Index>(), 0..3_u64), 0..20),
+    ) {
+        let (quota, mut entry, mut now) = (Quota::concurrent(20), Entry::default(), START);
+        let charge = Charge::new("holds", &quota, &KEY);
+        let mut taken = Vec::new();
+        for units in units {
+            let decision = entry.decide(Operation::Check, &[charge.cost(units)], Timestamp::from_micros(now));
+            taken.push((decision.at(), units, !is_lost));
+        }
+        now = entry.at().as_micros();
+        if is_lost {
+            entry = Entry::default();
+        }
+        for (which, pause) in renewed {
+            now += pause;
+            let which = which.index(taken.len());
+            let (taken_at, units, is_held) = &mut taken[which];
+            let forced = charge.cost(*units).in_mode(ChargeMode::Forced);
+            let renewal = Operation::Renew { taken_at: *taken_at };
+            let decision = entry.decide(renewal, &[forced], Timestamp::from_micros(now));
+            *is_held = true;
+            prop_assert_eq!(decision.statuses()[0].taken, *units);
+            let held: u64 = taken.iter().filter(|hold| hold.2).map(|hold| hold.1).sum();
+            prop_assert_eq!(decision.statuses()[0].remaining(), 20 - held);
+            let decoded = Entry::decode(&entry.encode());
+            prop_assert_eq!(decoded.as_ref(), Ok(&entry));
+        }
+        for (taken_at, units, _) in taken {
+            entry.decide(Operation::Refund { taken_at }, &[charge.cost(units)], Timestamp::from_micros(now));
+        }
+        let peek = entry.decide(Operation::Peek, &[charge], Timestamp::from_micros(now + 9));
+        prop_assert_eq!(peek.statuses()[0].remaining(), 20);
+    }
+
     #[test]
     fn altered_holds_are_error_or_entry(
         count in 1..5_u64,
@@ -203,6 +242,8 @@ proptest! {
             for cost in [1, 9, u64::MAX] {
                 let now = Timestamp::from_micros(START + later);
                 entry.clone().decide(operation, &[charge.cost(cost)], now);
+                let forced = charge.cost(cost).in_mode(ChargeMode::Forced);
+                entry.clone().decide(operation, &[forced], now);
             }
         }
     }
@@ -302,6 +343,27 @@ fn forced_hold_of_refused_request_is_separate() {
     let renewed = decide(Operation::Renew { taken_at }, &[hold]);
     assert_eq!(renewed.statuses()[0].taken, 1);
     assert_eq!(renewed.statuses()[0].remaining(), 2);
+}
+
+/// Asserts that a hold from a server whose clock was ahead gets an instant of its own.
+#[test]
+fn hold_from_later_clock_is_separate() {
+    let (quota, mut entry) = (Quota::concurrent(5), Entry::default());
+    let hold = Charge::new("holds", &quota, &KEY);
+    let mut decide = |operation, charge: Charge<'_>| {
+        entry.decide(operation, &[charge], Timestamp::from_micros(START))
+    };
+    let other = decide(Operation::Check, hold).at();
+    let taken_at = Timestamp::from_micros(START + 1_000_000);
+    let again = decide(
+        Operation::Renew { taken_at },
+        hold.in_mode(ChargeMode::Forced),
+    );
+    assert_eq!(again.statuses()[0].remaining(), 3);
+    let taken_at = taken_at.taken_again_at(again.at());
+    assert!(other < taken_at);
+    let released = decide(Operation::Refund { taken_at }, hold);
+    assert_eq!(released.statuses()[0].remaining(), 4);
 }
 
 /// Asserts that a hold without units promises no unit.

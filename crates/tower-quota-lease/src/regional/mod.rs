@@ -55,7 +55,8 @@ pub use self::shares::{RegionShares, RegionSharesError};
 ///   a limit in a layer of its own.
 /// * A [shadow](Charge::shadow) never sends a request home, so the floor judges shadows. To try a whole quota, count the
 ///   shadow in a layer on the home store alone.
-/// * A [surcharge](Operation::Surcharge), a refund or a renewal reaches the store that was charged.
+/// * A [surcharge](Operation::Surcharge), a refund or a renewal reaches the store that was charged. If the floor has gone,
+///   more units and lost holds go to the pool.
 /// * A [`Charge`](Operation::Charge) without a check takes the units from floor and pool, because either may admit the next
 ///   request. A reset also reaches both.
 /// * Requests with [forced](ChargeMode::Forced) charges use the floor only.
@@ -149,27 +150,29 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
         let now = inner.clock.now();
         let mut parts = Vec::new();
         let mut has_floor = true;
-        let mut may_ask_twice = matches!(operation, Operation::Check | Operation::Peek);
+        let mut has_forced = false;
         for charge in charges {
             let split = quotas.of(charge, now);
             has_floor &= split.floor.is_some();
-            // A store takes forced charges even of refused requests, so ask one store only.
-            may_ask_twice &= charge.mode() != ChargeMode::Forced;
+            has_forced |= charge.mode() == ChargeMode::Forced;
             parts.push((OwnedCharge::from(charge), split));
         }
+        // A floor that is gone admits no request, so more units would have no effect there.
+        let may_be_local = match operation {
+            Operation::Reset | Operation::Refund { .. } => true,
+            Operation::Renew { .. } => has_floor || !has_forced,
+            _ => has_floor,
+        };
         let (is_local, is_home) = match operation {
-            Operation::Reset => (true, true),
-            Operation::Refund { taken_at } | Operation::Renew { taken_at } => {
-                (!taken_at.is_marked(), taken_at.is_marked())
-            }
-            // A floor that is gone admits no request, so the debt would have no effect there.
-            Operation::Surcharge { taken_at } if has_floor => {
-                (!taken_at.is_marked(), taken_at.is_marked())
-            }
-            _ if !has_floor => (false, true),
+            _ if !may_be_local => (false, true),
+            Operation::Surcharge { taken_at }
+            | Operation::Refund { taken_at }
+            | Operation::Renew { taken_at } => (!taken_at.is_marked(), taken_at.is_marked()),
             // Either store may admit the next request, so both take a charge without a check.
-            Operation::Charge => (true, true),
-            _ => (true, may_ask_twice),
+            Operation::Reset | Operation::Charge => (true, true),
+            // A store takes forced charges even of refused requests, so ask one store only.
+            Operation::Check | Operation::Peek => (true, !has_forced),
+            Operation::Refuse => (true, false),
         };
         RegionalRequest {
             operation,

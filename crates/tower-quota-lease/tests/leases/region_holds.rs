@@ -26,28 +26,44 @@ async fn pass(clock: &ManualClock, time: Duration) {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn lost_hold_returns_to_store_that_admitted() {
+fn share_of_eu(percent: u32) -> RegionShares {
+    RegionShares::new([("eu", percent)]).unwrap()
+}
+
+/// Loses two holds, of the floor and of the pool, and returns where they are counted afterwards.
+async fn after_loss(new_percent: u32) -> (u64, u64) {
     let clock = ManualClock::default();
-    let floor = MemoryStore::with_clock(100, clock.clone());
-    let pool = MemoryStore::with_clock(100, clock.clone());
-    let shares = RegionShares::new([("eu", 20)]).unwrap();
-    let store =
-        Regional::with_clock(floor.clone(), pool.clone(), "eu", shares, clock.clone()).unwrap();
-    let limiter = Limiter::new(store, "holds", Quota::concurrent(5).ttl(TTL));
-    let holds = [
-        limiter.hold("ann").await.unwrap(),
-        limiter.hold("ann").await.unwrap(),
-    ];
+    let stores = || MemoryStore::with_clock(100, clock.clone());
+    let (floor, pool) = (stores(), stores());
+    let (local, home, shares) = (floor.clone(), pool.clone(), share_of_eu(20));
+    let store = Regional::with_clock(local, home, "eu", shares, clock.clone()).unwrap();
+    let limiter = Limiter::new(store.clone(), "holds", Quota::concurrent(5).ttl(TTL));
+    let of_floor = limiter.hold("ann").await.unwrap();
+    // The clocks of two stores rarely give two holds the same instant.
+    clock.advance(Duration::from_millis(1));
+    let holds = [of_floor, limiter.hold("ann").await.unwrap()];
     tokio::task::yield_now().await;
     assert_eq!((held_units(&floor), held_units(&pool)), (1, 1));
+    store.set_shares(share_of_eu(new_percent)).unwrap();
     floor.clear();
     pool.clear();
     for _ in 0..30 {
         pass(&clock, SECOND).await;
     }
-    assert_eq!((held_units(&floor), held_units(&pool)), (1, 1));
+    let counted = (held_units(&floor), held_units(&pool));
     drop(holds);
     pass(&clock, Duration::ZERO).await;
     assert_eq!((held_units(&floor), held_units(&pool)), (0, 0));
+    counted
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_hold_returns_to_store_that_admitted() {
+    assert_eq!(after_loss(20).await, (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_hold_of_former_floor_returns_to_pool() {
+    // Ten percent of five units are no unit.
+    assert_eq!(after_loss(10).await, (0, 2));
 }

@@ -1,8 +1,8 @@
 //! Refunds answers that arrive after their callers have left.
 //!
 //! The caller has treated the store as unavailable, so the units of the decision must not stay taken. A late
-//! [`Charge`](Operation::Charge) stays taken, because the caller settles a request that has run. If all its charges are
-//! holds, the owner of the holds charges again, so the late holds would only block the limit until they expire.
+//! [`Charge`](Operation::Charge) stays taken, because the caller settles a request that has run. So does a late renewal,
+//! because its caller repeats the call for the same hold.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use crate::clock::now;
 use crate::error::RedisStoreError;
 use crate::link::LateAnswer;
 use crate::store_request::StoreRequest;
-use crate::template::ChargeTemplate;
 use crate::wire::Reply;
 
 /// The longest wait for a late answer, and the longest wait of its refund for the server.
@@ -53,14 +52,7 @@ impl Batcher {
             return;
         };
         let charges = &request.template.charges;
-        let is_owed = match request.template.operation {
-            Operation::Check => decision.is_allowed(),
-            Operation::Charge | Operation::Surcharge { .. } => {
-                is_late && charges.iter().all(ChargeTemplate::is_hold)
-            }
-            _ => false,
-        };
-        if !is_owed {
+        if request.template.operation != Operation::Check || !decision.is_allowed() {
             return;
         }
         let parts = charges.iter().zip(decision.statuses());

@@ -5,7 +5,7 @@ use tower_quota_core::{Decision, Operation};
 
 use crate::error::RedisStoreError;
 use crate::store_request::StoreRequest;
-use crate::template::{ChargeTemplate, Template};
+use crate::template::Template;
 
 pub(super) struct Pending {
     pub(super) number: u64,
@@ -16,16 +16,11 @@ pub(super) struct Pending {
 
 impl Pending {
     /// Returns whether to send the operation even late and without a caller, because it settles an earlier decision.
-    ///
-    /// A late charge of holds alone is not sent, because the caller takes the holds again.
-    pub(super) fn settles(template: &Template) -> bool {
-        match template.operation {
-            Operation::Refund { .. } => true,
-            Operation::Charge | Operation::Surcharge { .. } => {
-                !template.charges.iter().all(ChargeTemplate::is_hold)
-            }
-            _ => false,
-        }
+    pub(super) const fn settles(template: &Template) -> bool {
+        matches!(
+            template.operation,
+            Operation::Refund { .. } | Operation::Charge | Operation::Surcharge { .. }
+        )
     }
 
     pub(super) fn answer(self, outcome: Result<Decision, RedisStoreError>) {

@@ -59,8 +59,9 @@ local function apply(template, charge, now)
     forget(charge.entry, charge.other_id)
     forget(charge.entry, charge.strikes_id)
   elseif operation == RENEW then
-    if charge.kind == CONCURRENT and may_refund(charge, taken_at, now) then
-      return edit(charge, now, 'renew', taken_at)
+    local lost_units = has(charge.flags, FORCED) and units or 0
+    if charge.kind == CONCURRENT and (lost_units > 0 or may_refund(charge, taken_at, now)) then
+      return edit(charge, now, 'renew', taken_at, lost_units)
     end
   elseif operation == REFUND then
     if units > 0 and may_refund(charge, taken_at, now) then
@@ -106,8 +107,9 @@ local function decide(template, place)
   template.charges = template.charges or charges_of(template)
   local operation, charges, now, entries = template.operation, template.charges, clock, {}
   local takes, first_change = operation == CHECK or operation == CHARGE_ANYWAY, 0
+  local may_force = takes or operation == REFUSED_ALREADY or operation == RENEW
   for _, charge in ipairs(charges) do
-    if charge.kind == CONCURRENT and has(charge.flags, FORCED) and (takes or operation == REFUSED_ALREADY) then
+    if charge.kind == CONCURRENT and has(charge.flags, FORCED) and may_force then
       -- A refused request takes a forced hold too, so its instant is needed before the judgement.
       first_change = 1
     end

@@ -147,7 +147,8 @@ local function put(state, member, expires_at, units)
   end
 end
 
-function holds:take(state, now, cost)
+-- Takes units for the hold of an instant.
+function holds:take_at(state, now, instant, cost)
   if state.count >= LONGEST_LOG then
     -- Only charges beyond the capacity get here.
     return 0
@@ -156,12 +157,16 @@ function holds:take(state, now, cost)
     on_set(state, 'DEL')
   end
   state.is_new = false
-  local held = state.taken_at == now and state.taken or 0
+  local held = state.taken_at == instant and state.taken or 0
   local units = min(held + cost, MOST_HELD)
-  put(state, pack(INSTANT, now), now + self.pace, units > 1 and units)
+  put(state, pack(INSTANT, instant), now + self.pace, units > 1 and units)
   state.count, state.units = state.count + (held > 0 and 0 or 1), state.units + units - held
-  state.taken_at, state.taken = now, units
+  state.taken_at, state.taken = instant, units
   return units - held
+end
+
+function holds:take(state, now, cost)
+  return self:take_at(state, now, now, cost)
 end
 
 -- A refused request has no hold, and could release no hold later.
@@ -191,16 +196,21 @@ function holds:refund(state, now, cost, taken_at)
   end
 end
 
--- Extends a hold to a full expiry time from now. Returns the units of the hold.
-function holds:renew(state, now, taken_at)
+-- Extends a hold to a full expiry time from now, or takes the lost units. Returns the units of the hold.
+function holds:renew(state, now, taken_at, lost_units)
+  if lost_units > 0 then
+    -- The clock of another server may have been ahead. No hold is later than the last change.
+    taken_at = min(taken_at, now)
+  end
   local member = pack(INSTANT, taken_at)
-  local expires_at = expiry_of(state, member, now)
+  local expires_at = not state.is_new and expiry_of(state, member, now)
   local units = expires_at and units_of(state, member) or 0
-  if units > 0 then
-    put(state, member, now + self.pace)
-    if expires_at == state.full_at and expires_at > now + self.pace then
-      state.full_at = last_expiry(state)
-    end
+  if units == 0 then
+    return lost_units > 0 and self:take_at(state, now, taken_at, lost_units) or 0
+  end
+  put(state, member, now + self.pace)
+  if expires_at == state.full_at and expires_at > now + self.pace then
+    state.full_at = last_expiry(state)
   end
   return units
 end

@@ -1,11 +1,11 @@
 //! Tests faults of the server.
 
-use tower_quota_core::{Charge, LimitStatus, Operation, Quota, Store};
-use tower_quota_dev::RedisServer;
+use tower_quota_core::{Charge, ChargeMode, Operation, Quota, Store};
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_redis::RedisStoreError;
 
 use crate::load::{CAP, key};
-use crate::rig::{DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, pause, store_at, until_open};
+use crate::rig::{DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, pause, store_at, until, until_open};
 use crate::server_count::CountCheck;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -88,36 +88,46 @@ async fn late_decisions_charge_nothing() {
     assert_eq!(answer.statuses()[0].remaining(), 99);
 }
 
-/// The owner of a hold takes the hold again if the answer is late.
+/// The owner of a lost hold repeats the call if the answer is late or lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn late_charges_of_holds_take_nothing() {
+async fn repeated_retake_takes_units_once() {
     let server = RedisServer::start();
-    let store = store_at(&server.url(), DEADLINE).await;
-    let (streams, hour, late) = (Quota::concurrent(5), Quota::per_day(5), key("late"));
-    let (hold, rate) = (
-        Charge::new("streams", &streams, &late),
-        Charge::new("hour", &hour, &late),
-    );
-    let taken_at = store.check(&[hold]).await.unwrap().at();
-    server.pause();
-    for (operation, charges) in [
-        (Operation::Charge, &[hold][..]),
-        (Operation::Surcharge { taken_at }, &[hold.cost(2)]),
-        (Operation::Charge, &[rate]),
-    ] {
-        let error = store.apply(operation, charges).await.unwrap_err();
+    let proxy = FaultProxy::to(server.port());
+    let store = store_at(&proxy.url(), DEADLINE).await;
+    let (streams, ann) = (Quota::concurrent(5), key("ann"));
+    let hold = Charge::new("streams", &streams, &ann).cost(2);
+    for is_late in [false, true] {
+        let taken_at = store.check(&[hold]).await.unwrap().at();
+        server.command("FLUSHALL").unwrap();
+        let (again, forced) = (
+            Operation::Renew { taken_at },
+            [hold.in_mode(ChargeMode::Forced)],
+        );
+        proxy.inflict(Fault::Mute);
+        let error = store.apply(again, &forced).await.unwrap_err();
         assert!(matches!(error, RedisStoreError::Deadline { .. }), "{error}");
+        until("the entry and its set exist", || {
+            server.command("DBSIZE").unwrap().starts_with(":2")
+        })
+        .await;
+        if !is_late {
+            proxy.cut();
+        }
+        proxy.heal();
+        let answered = async {
+            loop {
+                if let Ok(answer) = store.apply(again, &forced).await {
+                    return answer.statuses()[0];
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let status = tokio::time::timeout(TEST_TIMEOUT, answered).await.unwrap();
+        assert_eq!((status.taken, status.remaining()), (2, 3));
+        let release = Operation::Refund { taken_at };
+        let released = store.apply(release, &[hold]).await.unwrap();
+        assert_eq!(released.statuses()[0].remaining(), 5);
     }
-    server.resume();
-    assert!(store.close(TEST_TIMEOUT).await);
-    let store = store_at(&server.url(), TEST_TIMEOUT).await;
-    let answer = store.apply(Operation::Peek, &[hold, rate]).await.unwrap();
-    let left: Vec<u64> = answer
-        .statuses()
-        .iter()
-        .map(LimitStatus::remaining)
-        .collect();
-    assert_eq!(left, [4, 4], "the late charge of the rate limit stays");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

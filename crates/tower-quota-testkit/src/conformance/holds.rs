@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, Operation, Quota, Timestamp};
+use tower_quota_core::{Charge, ChargeMode, Decision, Key, Operation, Quota, Timestamp};
 
 use super::Verdict;
 use super::failure::expect;
@@ -55,7 +55,17 @@ pub(super) async fn hold_expires_unless_renewed(trial: &mut Trial) -> Verdict {
     trial.step("16 s after the charge, nothing is held");
     trial.advance(Duration::from_secs(6));
     trial.leaves(&[one[0].cost(0)], &[2]).await?;
-    expect("held", renew(trial, &one, renewed.at()).await?, 0)
+    expect("held", renew(trial, &one, renewed.at()).await?, 0)?;
+    trial.step(
+        "a forced renewal takes the units of a lost hold again, and a second one takes no more",
+    );
+    let forced = [one[0].cost(2).in_mode(ChargeMode::Forced)];
+    for _ in 0..2 {
+        expect("held", renew(trial, &forced, renewed.at()).await?, 2)?;
+        trial.leaves(&[one[0].cost(0)], &[0]).await?;
+    }
+    trial.step("a release of the same instant gives the units back");
+    expect_remaining(&release(trial, &forced, renewed.at()).await?, &[2])
 }
 
 pub(super) async fn refused_hold_retries_within_a_second(trial: &mut Trial) -> Verdict {

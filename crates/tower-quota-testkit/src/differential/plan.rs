@@ -57,6 +57,8 @@ pub(super) enum Action {
     Refund(usize),
     /// The step renews the holds of the decision this many decisions ago.
     Renew(usize),
+    /// The step renews such holds, and takes holds again that the store has lost.
+    TakeAgain(usize),
     /// The step charges more for a decision that many steps ago.
     Surcharge(usize),
     /// The step refunds an instant long ago or in the future.
@@ -178,6 +180,11 @@ impl Step {
         mut charges: Vec<Charge<'a>>,
         past: &[Decision],
     ) -> Vec<Charge<'a>> {
+        if matches!(self.action, Action::TakeAgain(_)) {
+            for charge in &mut charges {
+                *charge = charge.in_mode(ChargeMode::Forced);
+            }
+        }
         if let Some(refunded) = self.refunded(past) {
             for charge in &mut charges {
                 if let Some(status) = refunded.status(charge.name().as_str()) {
@@ -204,7 +211,7 @@ impl Step {
                 },
                 None => Operation::Check,
             },
-            Action::Renew(ago) => match past.iter().rev().nth(ago) {
+            Action::Renew(ago) | Action::TakeAgain(ago) => match past.iter().rev().nth(ago) {
                 Some(decision) => Operation::Renew {
                     taken_at: decision.at(),
                 },

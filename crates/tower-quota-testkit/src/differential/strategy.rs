@@ -164,6 +164,7 @@ impl Contents {
             1 => (0..6_usize).prop_map(Action::Surcharge),
             3 => (0..6_usize).prop_map(Action::Refund),
             1 => (0..6_usize).prop_map(Action::Renew),
+            1 => (0..6_usize).prop_map(Action::TakeAgain),
             1 => of_any_size(63).prop_map(Action::RefundAt),
             2 => Just(Action::Reset),
             1 => Just(Action::Refuse),
@@ -172,7 +173,9 @@ impl Contents {
         action.prop_map(move |action| match action {
             Action::Peek if !self.has(Capability::Peeks) => Action::Check,
             Action::Refuse if !self.has(Capability::CountedRefusals) => Action::Check,
-            Action::Renew(_) if !self.has(Capability::Holds) => Action::Check,
+            Action::Renew(_) | Action::TakeAgain(_) if !self.has(Capability::Holds) => {
+                Action::Check
+            }
             Action::Charge | Action::Surcharge(_) if self.is_plain => Action::Check,
             Action::Refuse | Action::Peek if self.is_plain => Action::Check,
             action => action,

@@ -53,14 +53,14 @@ impl Ledger {
             let is_enforced = decision.is_allowed() && !charge.is_shadow();
             let kind = match operation {
                 Operation::Refund { .. } => Kind::Refunded(charge.units()),
-                Operation::Renew { .. } => Kind::Renewed,
+                Operation::Renew { .. } if charge.mode() != ChargeMode::Forced => Kind::Renewed,
                 Operation::Check if charge.mode() == ChargeMode::Checked && is_enforced => {
                     Kind::Admitted(status.taken)
                 }
                 Operation::Check if charge.mode() == ChargeMode::Checked => continue,
                 Operation::Check => Kind::Forced(status.taken),
                 Operation::Reset | Operation::Peek | Operation::Refuse => continue,
-                // A settlement.
+                // A settlement, or a hold that the store had lost.
                 _ => Kind::Forced(status.taken),
             };
             let counter = shape.counter_of(charge, taken.client);

@@ -4,7 +4,8 @@
 //! 2. [`Pairs`] makes requests of each two [aspects](Aspect): on one charge, on two limits, on two keys, and in two
 //!    instances. It takes every order of up to a number of steps, the shortest first: checks of two clients in two
 //!    instances, settlements, refunds, releases, renewals, resets, peeks, changes of the quota, time, and the
-//!    [faults](World::FAULTS) of your world. A hold that a renewal does not find is taken again.
+//!    [faults](World::FAULTS) of your world. A hold that a renewal does not find is taken again, twice,
+//!    because the first answer may be lost.
 //! 3. A store that promises to be [exact](Promise::Exact) must agree with the model in every field of every decision.
 //!    For other stores, the admitted units must fit into the [bound](Promise::Bounded).
 //! 4. At the end the faults and requests end. Nothing may be held. After some time, a touched client must look like an

@@ -5,7 +5,9 @@ mod conclude;
 use std::error::Error;
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, Operation, Store, Timestamp, Undecidable};
+use tower_quota_core::{
+    Charge, ChargeMode, Decision, Key, Operation, Store, Timestamp, Undecidable,
+};
 
 use super::aspect::Aspect;
 use super::ledger::{Ledger, Taken};
@@ -244,10 +246,12 @@ impl<'a, W: World> Run<'a, W> {
             return Ok(());
         }
         let charges = open.charges.iter().filter(|charge| charge.is_hold());
-        let charges: Vec<Charge<'_>> = charges.copied().collect();
-        let surcharge = Operation::Surcharge { taken_at };
+        let charges = charges.map(|charge| charge.in_mode(ChargeMode::Forced));
+        let charges: Vec<Charge<'_>> = charges.collect();
+        // The answer to the first call is lost, and the second call takes no more units.
+        self.apply(open.instance, renewal, &charges).await?;
         if let Some((_, held)) = self
-            .take_units(open.instance, open.taken.client, surcharge, &charges)
+            .take_units(open.instance, open.taken.client, renewal, &charges)
             .await?
         {
             open.held = held;
@@ -292,7 +296,10 @@ impl<'a, W: World> Run<'a, W> {
         let Some(decision) = self.apply(instance, operation, charges).await? else {
             return Ok(None);
         };
-        let at = decision.at();
+        let at = match operation {
+            Operation::Renew { taken_at } => taken_at.taken_again_at(decision.at()),
+            _ => decision.at(),
+        };
         let holds = charges.iter().filter(|charge| charge.is_hold());
         // A refund of more units than the hold has is a refund of the hold.
         let holds: Vec<Charge<'_>> = holds.map(|charge| charge.cost(MANY)).collect();

@@ -144,15 +144,15 @@ fn late_and_abandoned_settlements_are_sent_first() {
 }
 
 #[test]
-fn late_charge_of_holds_is_not_sent() {
+fn late_renewal_is_not_sent() {
     let (start, mut queue) = (now(), queue());
-    let streams = Quota::concurrent(10);
-    let (late, _caller) = pending_with(streams, Operation::Charge, start);
+    let taken_at = Timestamp::EPOCH;
+    let (streams, renewal) = (Quota::concurrent(10), Operation::Renew { taken_at });
+    let (late, _caller) = pending_with(streams, renewal, start);
     queue.push(late);
-    queue.push(pending_with(streams, Operation::Charge, start).0);
     queue.push(pending_with(streams, REFUND, start).0);
     let now = start + 2 * DEADLINE;
-    assert_eq!(queue.take_expired(now).len(), 2);
+    assert_eq!(queue.take_expired(now).len(), 1);
     let sent = queue.take_batch(now).decisions;
     assert_eq!(sent.len(), 1);
     assert_eq!(sent[0].request.template.operation, REFUND);
