@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redis::Connection;
-use tower_quota_core::{Charge, Clock, Entry, Key, Operation, Quota, Store, Timestamp};
+use tower_quota_core::{Charge, ChargeMode, Clock, Entry, Key, Operation, Quota, Store, Timestamp};
 use tower_quota_dev::{RedisCluster, RedisServer};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::ManualClock;
@@ -11,7 +11,6 @@ use tower_quota_testkit::ManualClock;
 use crate::common::holds::key_of_holds;
 use crate::common::{calls, look_at, options, store_on, until_answered, user};
 
-const TWO: Quota = Quota::concurrent(2);
 const TTL: Duration = Duration::from_secs(60);
 
 /// A client with concurrency limits on a store.
@@ -24,8 +23,12 @@ struct Client<'s> {
 impl Client<'_> {
     /// Applies an operation of one unit. Returns the instant, the taken and the remaining units.
     async fn apply(&self, operation: Operation) -> (Timestamp, u64, u64) {
-        let charge = [Charge::new("streams", &self.quota, &self.key)];
-        let decision = self.store.apply(operation, &charge).await.unwrap();
+        self.apply_in(ChargeMode::Checked, operation).await
+    }
+
+    async fn apply_in(&self, mode: ChargeMode, operation: Operation) -> (Timestamp, u64, u64) {
+        let charge = Charge::new("streams", &self.quota, &self.key).in_mode(mode);
+        let decision = self.store.apply(operation, &[charge]).await.unwrap();
         let status = decision.statuses()[0];
         (decision.at(), status.taken, status.remaining())
     }
@@ -38,6 +41,13 @@ impl Client<'_> {
 
     async fn renew(&self, taken_at: Timestamp) -> u64 {
         self.apply(Operation::Renew { taken_at }).await.1
+    }
+
+    /// Renews a hold, or takes it again. Returns the taken and the remaining units.
+    async fn take_again(&self, taken_at: Timestamp) -> (u64, u64) {
+        let renewal = Operation::Renew { taken_at };
+        let (_, taken, left) = self.apply_in(ChargeMode::Forced, renewal).await;
+        (taken, left)
     }
 
     async fn release(&self, taken_at: Timestamp) -> u64 {
@@ -56,15 +66,32 @@ impl Client<'_> {
 }
 
 fn ann(store: &RedisStore) -> Client<'_> {
+    holder_of(2, store)
+}
+
+/// Returns a client with a limit of so many units.
+fn holder_of(units: u64, store: &RedisStore) -> Client<'_> {
     Client {
         store,
         key: user("ann"),
-        quota: TWO,
+        quota: Quota::concurrent(units),
     }
 }
 
-fn exists(connection: &mut Connection, key: &str) -> bool {
-    redis::cmd("EXISTS").arg(key).query(connection).unwrap()
+/// Opens a store on a clock of the test.
+async fn timed(server: &RedisServer) -> (RedisStore, ManualClock) {
+    let clock = ManualClock::default();
+    let options = options().clock(clock.clone());
+    (options.connect(&server.url()).await.unwrap(), clock)
+}
+
+fn delete(connection: &mut Connection, key: &str) {
+    redis::cmd("DEL").arg(key).exec(connection).unwrap();
+}
+
+/// Returns the number of members of a set, 0 without the set.
+fn members(connection: &mut Connection, set: &str) -> u64 {
+    redis::cmd("ZCARD").arg(set).query(connection).unwrap()
 }
 
 #[tokio::test]
@@ -85,9 +112,9 @@ async fn set_expires_and_ends_with_last_hold() {
     assert!(entry.is_limited(entry.at()));
     assert_eq!(entry.full_at(), second + TTL);
     assert_eq!(ann.release(first).await, 1);
-    assert!(exists(&mut connection, &ann.keys()[1]));
+    assert_eq!(members(&mut connection, &ann.keys()[1]), 1);
     assert_eq!(ann.release(second).await, 1);
-    assert!(!exists(&mut connection, &ann.keys()[1]));
+    assert_eq!(members(&mut connection, &ann.keys()[1]), 0);
     assert_eq!(ann.left().await, 2);
 }
 
@@ -98,10 +125,7 @@ async fn lost_set_frees_its_units() {
     let ann = ann(&store);
     let (first, second) = (ann.hold().await.unwrap(), ann.hold().await.unwrap());
     assert_eq!(ann.hold().await, None);
-    redis::cmd("DEL")
-        .arg(&ann.keys()[1])
-        .exec(&mut connection)
-        .unwrap();
+    delete(&mut connection, &ann.keys()[1]);
     assert_eq!(ann.left().await, 2);
     assert_eq!(ann.renew(first).await, 0);
     let third = ann.hold().await.unwrap();
@@ -115,21 +139,42 @@ async fn lost_entry_frees_its_units() {
     let (store, mut connection) = (store_on(&server).await, look_at(&server));
     let ann = ann(&store);
     let (first, _) = (ann.hold().await.unwrap(), ann.hold().await.unwrap());
-    redis::cmd("DEL")
-        .arg(&ann.keys()[0])
-        .exec(&mut connection)
-        .unwrap();
-    assert!(exists(&mut connection, &ann.keys()[1]));
+    delete(&mut connection, &ann.keys()[0]);
+    assert_eq!(members(&mut connection, &ann.keys()[1]), 2);
     assert_eq!((ann.left().await, ann.renew(first).await), (2, 0));
     let third = ann.hold().await.unwrap();
     assert_eq!(ann.release(first).await, 0);
     assert!(ann.hold().await.is_some());
     assert_eq!(ann.hold().await, None);
-    let held: u64 = redis::cmd("ZCARD")
-        .arg(&ann.keys()[1])
-        .query(&mut connection)
-        .unwrap();
+    let held = members(&mut connection, &ann.keys()[1]);
     assert_eq!((held, ann.release(third).await), (2, 1));
+}
+
+#[tokio::test]
+async fn lost_hold_is_taken_again_once() {
+    let server = RedisServer::start();
+    let (store, mut connection) = (store_on(&server).await, look_at(&server));
+    let ann = ann(&store);
+    let [entry, set] = ann.keys();
+    for lost in [&[&entry][..], &[&set], &[&entry, &set]] {
+        let (first, second) = (ann.hold().await.unwrap(), ann.hold().await.unwrap());
+        for key in lost {
+            delete(&mut connection, key);
+        }
+        for _ in 0..2 {
+            assert_eq!(ann.take_again(first).await, (1, 1), "{lost:?}");
+        }
+        assert_eq!(ann.take_again(second).await, (1, 0));
+        assert_eq!(
+            (ann.hold().await, members(&mut connection, &set)),
+            (None, 2)
+        );
+        assert_eq!(
+            (ann.release(first).await, ann.release(second).await),
+            (1, 1)
+        );
+        assert_eq!(ann.left().await, 2);
+    }
 }
 
 #[tokio::test]
@@ -160,7 +205,7 @@ async fn altered_set_is_counted_again() {
     }
     for command in ["SET", "SADD", "LPUSH"] {
         let held = ann.hold().await.unwrap();
-        redis::cmd("DEL").arg(&set).exec(&mut connection).unwrap();
+        delete(&mut connection, &set);
         redis::cmd(command)
             .arg(&set)
             .arg("text")
@@ -204,12 +249,7 @@ async fn reset_and_other_quotas_of_one_name_end_holds() {
 #[tokio::test]
 async fn number_of_held_units_adds_no_commands() {
     let server = RedisServer::start();
-    let clock = ManualClock::default();
-    let store = options()
-        .clock(clock.clone())
-        .connect(&server.url())
-        .await
-        .unwrap();
+    let (store, clock) = timed(&server).await;
     let commands = [
         "zadd",
         "zcard",
@@ -223,9 +263,8 @@ async fn number_of_held_units_adds_no_commands() {
     let mut counts = Vec::new();
     for held in [1_u64, 10, 1_000] {
         let client = Client {
-            store: &store,
             key: user(&held.to_string()),
-            quota: Quota::concurrent(2_000),
+            ..holder_of(2_000, &store)
         };
         for _ in 0..held {
             client.hold().await.unwrap();
@@ -244,17 +283,8 @@ async fn number_of_held_units_adds_no_commands() {
 #[tokio::test]
 async fn expired_holds_are_removed_by_next_change() {
     let server = RedisServer::start();
-    let clock = ManualClock::default();
-    let store = options()
-        .clock(clock.clone())
-        .connect(&server.url())
-        .await
-        .unwrap();
-    let many = Client {
-        store: &store,
-        key: user("ann"),
-        quota: Quota::concurrent(100),
-    };
+    let (store, clock) = timed(&server).await;
+    let many = holder_of(100, &store);
     let mut connection = look_at(&server);
     for _ in 0..99 {
         many.hold().await.unwrap();
@@ -265,18 +295,13 @@ async fn expired_holds_are_removed_by_next_change() {
     clock.advance(TTL / 2 + Duration::from_millis(1));
     assert_eq!(many.left().await, 99);
     let weighted = store.check(&[charge.cost(3)]).await.unwrap();
-    let members = |connection: &mut Connection| -> u64 {
-        redis::cmd("ZCARD")
-            .arg(&many.keys()[1])
-            .query(connection)
-            .unwrap()
-    };
+    let [_, set] = many.keys();
     // The hold of three units has a member for its units.
-    assert_eq!((many.left().await, members(&mut connection)), (96, 3));
+    assert_eq!((many.left().await, members(&mut connection, &set)), (96, 3));
     clock.set(weighted.at() + TTL);
     assert_eq!(many.left().await, 100);
     many.hold().await.unwrap();
-    assert_eq!((many.left().await, members(&mut connection)), (99, 1));
+    assert_eq!((many.left().await, members(&mut connection, &set)), (99, 1));
     assert_eq!(many.release(late).await, 0);
     assert!(clock.now() > late);
 }
@@ -285,13 +310,8 @@ async fn expired_holds_are_removed_by_next_change() {
 async fn units_of_many_expired_holds_are_read_once() {
     const MANY: u64 = 150;
     let server = RedisServer::start();
-    let clock = ManualClock::default();
-    let options = options().clock(clock.clone());
-    let store = options.connect(&server.url()).await.unwrap();
-    let thousand = Client {
-        quota: Quota::concurrent(1_000),
-        ..ann(&store)
-    };
+    let (store, clock) = timed(&server).await;
+    let thousand = holder_of(1_000, &store);
     let two = Charge::new("streams", &thousand.quota, &thousand.key).cost(2);
     for _ in 0..MANY {
         assert!(store.check(&[two]).await.unwrap().is_allowed());
@@ -305,23 +325,15 @@ async fn units_of_many_expired_holds_are_read_once() {
         assert_eq!(calls(&server, "zscore"), MANY);
     }
     let mut connection = look_at(&server);
-    let members: u64 = redis::cmd("ZCARD")
-        .arg(&thousand.keys()[1])
-        .query(&mut connection)
-        .unwrap();
-    assert_eq!(members, 2, "one hold and its units");
+    let kept = members(&mut connection, &thousand.keys()[1]);
+    assert_eq!(kept, 2, "one hold and its units");
 }
 
 #[tokio::test]
 async fn count_of_altered_set_removes_expired_holds() {
     let server = RedisServer::start();
-    let clock = ManualClock::default();
-    let options = options().clock(clock.clone());
-    let store = options.connect(&server.url()).await.unwrap();
-    let ten = Client {
-        quota: Quota::concurrent(10),
-        ..ann(&store)
-    };
+    let (store, clock) = timed(&server).await;
+    let ten = holder_of(10, &store);
     for holds in [3, 2] {
         for _ in 0..holds {
             ten.hold().await.unwrap();
@@ -335,23 +347,14 @@ async fn count_of_altered_set_removes_expired_holds() {
         .exec(&mut connection)
         .unwrap();
     assert_eq!(ten.left().await, 9);
-    let members: u64 = redis::cmd("ZCARD")
-        .arg(&set)
-        .query(&mut connection)
-        .unwrap();
-    assert_eq!(members, 1);
+    assert_eq!(members(&mut connection, &set), 1);
 }
 
 #[tokio::test]
 async fn count_of_altered_set_removes_units_without_hold() {
     let server = RedisServer::start();
-    let clock = ManualClock::default();
-    let options = options().clock(clock.clone());
-    let store = options.connect(&server.url()).await.unwrap();
-    let ten = Client {
-        quota: Quota::concurrent(10),
-        ..ann(&store)
-    };
+    let (store, clock) = timed(&server).await;
+    let ten = holder_of(10, &store);
     let three = Charge::new("streams", &ten.quota, &ten.key).cost(3);
     store.check(&[three]).await.unwrap();
     clock.advance(TTL / 2);
@@ -366,11 +369,8 @@ async fn count_of_altered_set_removes_units_without_hold() {
         .exec(&mut connection)
         .unwrap();
     assert_eq!(ten.left().await, 7);
-    let members: u64 = redis::cmd("ZCARD")
-        .arg(&set)
-        .query(&mut connection)
-        .unwrap();
-    assert_eq!(members, 2, "one hold and its units");
+    let kept = members(&mut connection, &set);
+    assert_eq!(kept, 2, "one hold and its units");
 }
 
 #[tokio::test]
@@ -438,6 +438,7 @@ async fn cluster_keeps_set_in_slot_of_entry() {
         let owner = cluster.owner(cluster.slot(&entry)).unwrap();
         cluster.node(owner).command("FLUSHALL").unwrap();
         assert_eq!((client.renew(held[0]).await, client.left().await), (0, 2));
+        assert_eq!(client.take_again(held[0]).await, (1, 1));
         assert!(client.hold().await.is_some());
     }
 }
