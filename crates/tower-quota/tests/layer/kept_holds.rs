@@ -1,5 +1,6 @@
 //! Holds of requests when a store loses data, fails, or restarts.
 
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +13,7 @@ use tower_quota::store::{Charge, Operation};
 use tower_quota::{
     Key, Limit, MemoryStore, OnStoreFailure, Quota, RateLimitLayer, RedisStore, Store,
 };
-use tower_quota_dev::{RedisCluster, RedisServer};
+use tower_quota_dev::{RedisCluster, RedisSentinel, RedisServer};
 use tower_quota_testkit::{ManualClock, ScriptedAnswer};
 
 use crate::fixture::{ScriptedStore, failing_store};
@@ -239,12 +240,75 @@ async fn requests_that_end_in_an_outage_return_their_units() {
         tokio::task::yield_now().await;
     }
     server.resume();
-    let reached = async {
+    until_answered(&store).await;
+    until_free(&store, 2).await;
+}
+
+/// Waits until the store answers.
+async fn until_answered(store: &RedisStore) {
+    let everyone = Key::EVERYONE;
+    let check = [Charge::new("other", &STREAMS, &everyone).cost(0)];
+    let answered = async {
         // Calls fail until the breaker closes.
         while store.check(&check).await.is_err() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(secs(5), reached).await.unwrap();
+    tokio::time::timeout(secs(5), answered).await.unwrap();
+}
+
+/// Empties a replica, which does not ask its primary for the data again.
+fn empty(replica: &RedisServer) {
+    for command in ["CONFIG SET replica-read-only no", "FLUSHALL"] {
+        assert!(replica.command(command).unwrap().starts_with("+OK"));
+    }
+}
+
+/// Two requests run while an empty replica takes over, and one of them ends meanwhile.
+async fn survives_failover(
+    store: RedisStore,
+    kill_primary: impl FnOnce(),
+    promote_replica: impl FnOnce(),
+) {
+    // Units that nobody releases or renews would stay for longer than the test waits.
+    let streams = STREAMS.ttl(secs(6));
+    let layer = RateLimitLayer::new(store.clone(), policy_of(Limit::new("streams", streams)));
+    let mut running = started(&layer, 2).await;
+    kill_primary();
+    end(running.split_off(1));
+    promote_replica();
+    until_answered(&store).await;
+    until_free(&store, 1).await;
+    end(running);
     until_free(&store, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn empty_replica_counts_running_requests_again() {
+    let servers = RefCell::new(RedisSentinel::start());
+    let urls = servers.borrow().urls();
+    let options = RedisStore::options().deadline(secs(1));
+    let store = options.sentinel(urls, RedisSentinel::MASTER_NAME).await;
+    let kill = || {
+        empty(servers.borrow().server(1));
+        servers.borrow_mut().kill(0);
+    };
+    let promote = || servers.borrow().wait_for_promotion(1);
+    survives_failover(store.unwrap(), kill, promote).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn empty_replica_of_cluster_counts_running_requests_again() {
+    let servers = RefCell::new(RedisCluster::start());
+    let urls = servers.borrow().urls();
+    let options = RedisStore::options().deadline(secs(1));
+    let store = options.cluster(urls).await.unwrap();
+    let slot = servers.borrow().slot(&store.key_of(&Key::EVERYONE));
+    let owner = servers.borrow().owner(slot).unwrap();
+    let kill = || {
+        empty(servers.borrow().node(owner + 3));
+        servers.borrow_mut().kill(owner);
+    };
+    let promote = || servers.borrow().wait_for_promotion(slot, owner);
+    survives_failover(store, kill, promote).await;
 }
