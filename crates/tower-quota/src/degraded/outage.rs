@@ -20,6 +20,7 @@ const MOST_TEXTS: usize = 8;
 /// The time without failures before the log reports a recovery, because an overloaded store fails
 /// only some calls.
 const CALM: Duration = Duration::from_secs(5);
+const ATTEMPTS: &str = "attempts to settle, renew or release units";
 
 /// Logs a warning at the first failure of the store, a warning per minute with counts, and the recovery.
 ///
@@ -47,7 +48,7 @@ struct Outage {
     texts: Vec<String>,
     failed: u64,
     uncounted: u64,
-    /// Failed settlements, renewals and releases. The layer repeats some of these calls.
+    /// Failed attempts to settle, renew or release units. A repeated call counts again.
     unsettled: u64,
 }
 
@@ -196,8 +197,8 @@ impl Outage {
         );
         match (self.failed, self.unsettled) {
             (_, 0) => requests,
-            (0, unsettled) => format!("{unsettled} calls after decisions in {time:.0?}"),
-            (_, unsettled) => format!("{requests}, and {unsettled} calls after decisions"),
+            (0, unsettled) => format!("{unsettled} {ATTEMPTS} in {time:.0?}"),
+            (_, unsettled) => format!("{requests}, and {unsettled} {ATTEMPTS}"),
         }
     }
 }

@@ -53,15 +53,15 @@ pin_project! {
     }
 }
 
-/// Tells the observers that the store has answered.
-pub(super) fn tell_answer(decision: &Decision, context: &RequestContext, duration: Duration) {
+/// Notifies the observers that the store has answered.
+pub(super) fn report_answer(decision: &Decision, context: &RequestContext, duration: Duration) {
     let rules = &context.response.rules;
     let event = Event::Answered {
         decision,
         context,
         duration,
     };
-    rules.observers.tell(&event, rules);
+    rules.observers.notify(&event, rules);
     rules.settings.local.store_answered();
 }
 
@@ -161,7 +161,7 @@ impl<S: Store> LayerState<S> {
                 }
                 match answer {
                     Ok(decision) => {
-                        tell_answer(&decision, &context, duration);
+                        report_answer(&decision, &context, duration);
                         context.since = None;
                         context.response.report.decision = Some(decision);
                         self.decided(context, request)

@@ -29,18 +29,18 @@ impl<S: Store> LayerState<S> {
         request: &mut Request<B>,
     ) -> Step<S> {
         let (error, rules) = (failure.error(), Arc::clone(&context.response.rules));
-        let tell = |choice| {
+        let notify = |choice| {
             let failure = StoreFailure {
                 kind: failure.kind(),
                 error,
                 duration,
                 choice,
             };
-            rules.observers.tell(&Event::Failed(failure), &rules);
+            rules.observers.notify(&Event::Failed(failure), &rules);
         };
         // The store would never decide this request, so the choice for an outage does not apply.
         if is_caused_by::<Undecidable>(error) {
-            tell(None);
+            notify(None);
             let reason = Reason::Undecidable(error);
             return Step::Respond(self.refuse_undecided(&rules, reason, request));
         }
@@ -53,13 +53,13 @@ impl<S: Store> LayerState<S> {
         context.response.report.only_shadows = only_shadows;
         // An outage must not release a client who was refused before, whatever the limit's choice.
         if let Some(known_refusal) = context.known_refusal.take() {
-            tell(Some(OnStoreFailure::Local));
+            notify(Some(OnStoreFailure::Local));
             context.response.report.is_local = true;
             context.response.report.decision = Some(*known_refusal);
             return self.decided(context, request);
         }
         if fallback.refuses {
-            tell(Some(OnStoreFailure::Refuse));
+            notify(Some(OnStoreFailure::Refuse));
             return Step::Respond(self.refuse_unavailable(error, &mut context, request));
         }
         let mut local = fallback.local;
@@ -70,7 +70,7 @@ impl<S: Store> LayerState<S> {
         context.response.report.is_local = true;
         // Dry runs change nothing. If only dry runs are local, the request passes uncounted.
         if context.refusal.is_none() && !rules.plan.has_effect(&local) {
-            tell(Some(OnStoreFailure::Allow));
+            notify(Some(OnStoreFailure::Allow));
             self.observe(&context.report(), None, request);
             let mut admission = Admission::new(None, None, context.mark.take());
             admission.report(context.response);
@@ -82,10 +82,10 @@ impl<S: Store> LayerState<S> {
         if decision.outcome() == Outcome::Never {
             // The request fits into the full quota but not into this instance's share, which is not the client's
             // mistake.
-            tell(Some(OnStoreFailure::Refuse));
+            notify(Some(OnStoreFailure::Refuse));
             return Step::Respond(self.refuse_unavailable(error, &mut context, request));
         }
-        tell(Some(OnStoreFailure::Local));
+        notify(Some(OnStoreFailure::Local));
         context.recorded = rules.plan.record(&charges);
         context.response.report.decision = Some(decision);
         self.decided(context, request)

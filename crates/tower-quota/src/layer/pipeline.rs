@@ -54,7 +54,7 @@ impl<S: Store> LayerState<S> {
 
     fn skip(rules: &Rules, head: RequestHead<'_>) -> Step<S> {
         if rules.observers.see_admissions {
-            rules.observers.tell(&Event::Skipped(head), rules);
+            rules.observers.notify(&Event::Skipped(head), rules);
         }
         Step::Forward(Admission::default())
     }
@@ -139,7 +139,7 @@ impl<S: Store> LayerState<S> {
                     decided: &decided,
                     since,
                 };
-                rules.observers.tell(&event, rules);
+                rules.observers.notify(&event, rules);
             }
             let mut response = None;
             if rules.writes_fields {

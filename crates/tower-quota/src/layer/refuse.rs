@@ -127,7 +127,7 @@ impl<S: Store> LayerState<S> {
             decided: &decided,
             since: None,
         };
-        rules.observers.tell(&event, rules);
+        rules.observers.notify(&event, rules);
         let responses = &rules.settings.responses;
         responses.refuse(&rules.plan, reason, head, None)
     }
@@ -155,7 +155,7 @@ impl<S: Store> LayerState<S> {
             decided: &decided,
             since,
         };
-        rules.observers.tell(&event, rules);
+        rules.observers.notify(&event, rules);
     }
 }
 

@@ -170,7 +170,7 @@ impl<S: Store> Settler for LayerState<S> {
             let Err(error) = answer.await else {
                 return;
             };
-            tell_failure(&rules, StoreFailureKind::Settle, error.error());
+            report_failure(&rules, StoreFailureKind::Settle, error.error());
             // A release twice is a release once, because its instant identifies the hold.
             if let Operation::Refund { taken_at } = operation {
                 for charge in releases {
@@ -206,7 +206,7 @@ impl<S: Store> Settler for LayerState<S> {
     }
 
     fn failed(&self, error: &(dyn Error + 'static)) {
-        tell_failure(&self.rules(), StoreFailureKind::Settle, error);
+        report_failure(&self.rules(), StoreFailureKind::Settle, error);
     }
 
     fn checks(&self) -> &Checks {
@@ -220,7 +220,7 @@ impl<S: Store> Settler for LayerState<S> {
 
 impl HoldEvents for State {
     fn failed(&self, error: &(dyn Error + 'static)) {
-        tell_failure(&self.rules(), StoreFailureKind::Settle, error);
+        report_failure(&self.rules(), StoreFailureKind::Settle, error);
     }
 
     fn lost(&self, limit: Name) -> bool {
@@ -228,7 +228,7 @@ impl HoldEvents for State {
         // After a change of the policy, another algorithm counts the units.
         let is_hold = rules.plan.limit(limit).is_some_and(Limit::is_hold);
         if is_hold {
-            tell_failure(&rules, StoreFailureKind::LostHold, &LostHold(limit));
+            report_failure(&rules, StoreFailureKind::LostHold, &LostHold(limit));
         }
         is_hold
     }
@@ -242,7 +242,7 @@ impl HoldEvents for State {
     }
 
     fn dropped(&self) {
-        tell_failure(&self.rules(), StoreFailureKind::Settle, &DroppedRelease);
+        report_failure(&self.rules(), StoreFailureKind::Settle, &DroppedRelease);
     }
 
     fn call_timeout(&self) -> Duration {
@@ -251,14 +251,14 @@ impl HoldEvents for State {
 }
 
 /// Reports a failure that decides no request.
-fn tell_failure(rules: &Rules, kind: StoreFailureKind, error: &(dyn Error + 'static)) {
+fn report_failure(rules: &Rules, kind: StoreFailureKind, error: &(dyn Error + 'static)) {
     let failure = StoreFailure {
         kind,
         error,
         duration: None,
         choice: None,
     };
-    rules.observers.tell(&Event::Failed(failure), rules);
+    rules.observers.notify(&Event::Failed(failure), rules);
 }
 
 impl<S: fmt::Debug> fmt::Debug for LayerState<S> {

@@ -7,7 +7,7 @@ use http::Request;
 use tower_quota_core::{Charge, Operation, Store};
 
 use super::admission::Admission;
-use super::future::tell_answer;
+use super::future::report_answer;
 use super::shared::{CachedStore, LayerState};
 use super::stage::Step;
 use crate::limit::{Flagged, Limit};
@@ -45,7 +45,7 @@ impl<S: Store> LayerState<S> {
             }
         };
         if matches!(by, Counted::Shared) && self.store.is_shared() {
-            tell_answer(&decision, &context, duration);
+            report_answer(&decision, &context, duration);
         }
         if !decision.is_allowed() {
             context.response.report.decision = Some(decision);

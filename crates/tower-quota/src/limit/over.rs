@@ -7,7 +7,7 @@ pub enum Over {
     /// Refuses the request.
     #[default]
     Refuse,
-    /// Lets the request through, and tells the handler through [`Flagged`](crate::Flagged).
+    /// Lets the request through. The handler finds [`Flagged`](crate::Flagged).
     ///
     /// Your handler can show a challenge, or answer from a cache. Flagged requests take no units and have no header
     /// fields. Requests without a key are skipped unless you set [`when_missing`](crate::Limit::when_missing).

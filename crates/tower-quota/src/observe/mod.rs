@@ -1,7 +1,7 @@
-//! Tells observers what happened to requests.
+//! Notifies observers of what happened to requests.
 //!
-//! The layer tells each event once. Metrics, traces, listeners, checks, lists of clients and the log of outages receive
-//! the event. They are made with the rules, so a policy without observers tells nothing.
+//! The layer reports each event once. Metrics, traces, listeners, checks, lists of clients and the log of outages receive
+//! the event. They are made with the rules, so a policy without observers reports nothing.
 
 mod decided;
 mod event;
@@ -75,7 +75,7 @@ impl Observers {
         None
     }
 
-    pub(crate) fn tell(&self, event: &Event<'_>, rules: &Rules) {
+    pub(crate) fn notify(&self, event: &Event<'_>, rules: &Rules) {
         let observers = match event {
             Event::Answered { .. } => &self.of_answers,
             _ => &self.all,

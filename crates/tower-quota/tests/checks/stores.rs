@@ -97,18 +97,18 @@ async fn failed_settlements_are_logged_with_their_counts() {
     assert_eq!(lines(&log, &mut seen), [(Level::WARN, first.to_owned())]);
     clock.advance(Duration::from_secs(1));
     fail_refund("not asked").await;
-    let second = "the store of the rate limits has failed 2 calls after decisions in 1s: not asked";
+    let second = "the store of the rate limits has failed 2 attempts to settle, renew or release units in 1s: not asked";
     assert_eq!(lines(&log, &mut seen), [(Level::WARN, second.to_owned())]);
     clock.advance(Duration::from_secs(1));
     store.push(ScriptedAnswer::error("timed out"));
     client.get_paths(1, "").await;
     let third = "the store of the rate limits has failed 1 requests in 2s, of which 1 passed uncounted, \
-                 and 2 calls after decisions: timed out";
+                 and 2 attempts to settle, renew or release units: timed out";
     assert_eq!(lines(&log, &mut seen), [(Level::WARN, third.to_owned())]);
     clock.advance(Duration::from_secs(5));
     client.get_paths(1, "").await;
     let over = "the store of the rate limits answers again. It failed 1 requests in 2s, of which 1 passed \
-                uncounted, and 2 calls after decisions";
+                uncounted, and 2 attempts to settle, renew or release units";
     assert_eq!(lines(&log, &mut seen), [(Level::INFO, over.to_owned())]);
 }
 

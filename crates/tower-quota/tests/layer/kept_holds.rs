@@ -72,14 +72,14 @@ async fn pass(clocks: &[&ManualClock], seconds: u64) {
     }
 }
 
-/// The errors that the layer told.
+/// The errors that the layer reported.
 type Errors = Arc<Mutex<Vec<String>>>;
 
 fn layer_of(store: &ScriptedStore) -> (RateLimitLayer<ScriptedStore>, Errors) {
     let errors = Errors::default();
-    let told = Arc::clone(&errors);
+    let reported = Arc::clone(&errors);
     let layer = RateLimitLayer::new(store.clone(), policy_of(Limit::new("streams", STREAMS)))
-        .on_store_error(move |error| told.lock().unwrap().push(error.to_string()));
+        .on_store_error(move |error| reported.lock().unwrap().push(error.to_string()));
     (layer, errors)
 }
 

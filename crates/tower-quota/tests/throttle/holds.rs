@@ -69,20 +69,20 @@ async fn failed_and_dropped_calls_give_unit_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failed_release_is_told_and_repeated() {
+async fn failed_release_is_reported_and_repeated() {
     let store = ScriptedStore::new();
     let limiter = Limiter::new(store.clone(), "calls", THREE);
-    let told = Arc::new(AtomicUsize::new(0));
-    let telling = Arc::clone(&told);
+    let reported = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&reported);
     let throttle = ThrottleLayer::new(limiter, user).on_store_error(move |_| {
-        telling.fetch_add(1, Ordering::SeqCst);
+        counted.fetch_add(1, Ordering::SeqCst);
     });
     store.push(ScriptedAnswer::memory());
     store.push(ScriptedAnswer::error("down"));
     let service = throttle.layer(Printer::default());
     service.oneshot(Order::of("ann")).await.unwrap();
     tokio::task::yield_now().await;
-    assert_eq!(told.load(Ordering::SeqCst), 1);
+    assert_eq!(reported.load(Ordering::SeqCst), 1);
     tokio::time::advance(SECOND).await;
     tokio::task::yield_now().await;
     let calls = store.operations();
