@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::routing::get;
 use http::{Request, StatusCode};
 use tower::ServiceExt;
+use tower_quota::settle::only_failures;
 use tower_quota::{
     HeaderStyle, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitHandle,
     RateLimitLayer, RequestHead, Store, key, metrics, when,
@@ -300,6 +301,22 @@ fn store_failures_are_counted_by_choice() {
     ] {
         assert_eq!(samples.get(series), Some(&expected), "{series}");
     }
+}
+
+#[test]
+fn failed_refunds_are_counted() {
+    let scrape = recording(async {
+        let store = ScriptedStore::new();
+        store.push(ScriptedAnswer::memory());
+        store.set_default(ScriptedAnswer::error("no answer"));
+        let limit = Limit::new("login", Quota::per_minute(5)).settle(only_failures());
+        let app = app(RateLimitLayer::new(store, Policy::new().limit(limit)));
+        assert_eq!(send(&app, "/login", None).await, StatusCode::OK);
+        // The refund is a task.
+        tokio::task::yield_now().await;
+    });
+    let expected = [("{kind=\"settle\"}", 1.0)];
+    assert_counts(&scrape, "tower_quota_store_errors_total", &expected);
 }
 
 #[test]

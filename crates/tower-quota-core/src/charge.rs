@@ -347,7 +347,9 @@ pub enum Operation {
     },
     /// Gives back the units of an earlier check, less the refill since.
     ///
-    /// Use [`Decision::refund`](crate::Decision::refund), and for a leaky bucket [`Charge::turn`].
+    /// Use [`Decision::refund`](crate::Decision::refund), and for a leaky bucket [`Charge::turn`]. You can repeat the refund
+    /// of [holds](Quota::concurrent), which have an instant of their own. Do not repeat another refund whose answer is
+    /// lost, because a second refund may give back units of later charges.
     Refund {
         /// The instant of the charges, on the clock of the store.
         taken_at: Timestamp,
