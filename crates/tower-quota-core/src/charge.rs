@@ -358,8 +358,8 @@ pub enum Operation {
     ///
     /// [`LimitStatus::taken`](crate::LimitStatus::taken) has the held units, 0 after a release or an expiry. If the store has
     /// lost the hold, a [forced](ChargeMode::Forced) charge takes the units again, into debt if necessary. You can repeat
-    /// the call after a lost answer. The hold keeps its instant, or gets the instant of the decision if that is earlier,
-    /// because the clock of another server was ahead.
+    /// the call after a lost answer, because the hold keeps its instant. If the clock of the store is more than a minute
+    /// behind this instant, the hold gets the instant of the decision.
     Renew {
         /// The instant of the charges, on the clock of the store.
         taken_at: Timestamp,

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::charge::{Charge, ChargeMode, Operation};
 use crate::decision::Decision;
-use crate::entry::Entry;
+use crate::entry::{Entry, TRUSTED_LEAD};
 use crate::outcome::Outcome;
 use crate::quota::Quota;
 use crate::status::{Left, LimitStatus};
@@ -59,6 +59,13 @@ pub fn decide(
             **entry = Entry::default();
         }
         now = now.max(entry.at + u64::from(forces_hold));
+    }
+    if let Operation::Renew { taken_at } = operation
+        && forces_hold
+        && taken_at.as_micros() <= clock + TRUSTED_LEAD
+    {
+        // A lost entry was as late as its holds.
+        now = now.max(taken_at.as_micros());
     }
     let at = Timestamp::from_micros(now);
     // Resolve calendar windows here, because every charge must use the store's instant.

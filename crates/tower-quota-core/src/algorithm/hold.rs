@@ -122,7 +122,7 @@ impl Counting for Holds {
 
     fn renew(&mut self, quota: &Quota, now: u64, mut taken_at: u64, lost_units: u64) -> u64 {
         if lost_units > 0 {
-            // The clock of another server may have been ahead. No hold is later than the last change.
+            // A wrong clock gave this instant. No hold is later than the last change.
             taken_at = taken_at.min(now);
         }
         let mut units = self.units_of(taken_at);

@@ -118,6 +118,10 @@ local function decide(template, place)
     entries[i] = load_entry(states[decisions[place + i]])
     now = max(now, entries[i].at + first_change)
   end
+  if operation == RENEW and first_change == 1 and template.taken_at <= border then
+    -- A lost entry was as late as its holds.
+    now = max(now, template.taken_at)
+  end
   for _, charge in ipairs(charges) do
     charge.entry, charge.units, charge.outcome, charge.micros = entries[charge.client], charge.cost, ADMIT, 0
     charge.is_converted = false

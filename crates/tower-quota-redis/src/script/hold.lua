@@ -199,7 +199,7 @@ end
 -- Extends a hold to a full expiry time from now, or takes the lost units. Returns the units of the hold.
 function holds:renew(state, now, taken_at, lost_units)
   if lost_units > 0 then
-    -- The clock of another server may have been ahead. No hold is later than the last change.
+    -- A wrong clock gave this instant. No hold is later than the last change.
     taken_at = min(taken_at, now)
   end
   local member = pack(INSTANT, taken_at)
