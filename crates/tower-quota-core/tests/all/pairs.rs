@@ -164,7 +164,7 @@ fn memory_keeps_promises_of_all_pairs() {
 
 #[test]
 fn memory_keeps_promises_of_small_world() {
-    for (quota, steps) in [(TWO, 5), (TWO.fixed_window(), 4), (TWO.sliding_log(), 4)] {
+    for (quota, steps) in [(TWO, 6), (TWO.fixed_window(), 5), (TWO.sliding_log(), 5)] {
         let pairs = Pairs::new(quota).small_world(steps);
         block_on(pairs.run(async || InProcess::new(true, memory))).unwrap();
     }
@@ -195,7 +195,7 @@ fn refusal_cache_keeps_promises_of_all_pairs() {
 
 #[test]
 fn refusal_cache_keeps_promises_of_small_world() {
-    let pairs = of_cache(Pairs::new(TWO)).small_world(4);
+    let pairs = of_cache(Pairs::new(TWO)).small_world(5);
     block_on(pairs.run(cached)).unwrap();
 }
 
@@ -225,6 +225,6 @@ fn shares_keep_promises_of_all_pairs() {
 
 #[test]
 fn shares_keep_promises_of_small_world() {
-    let pairs = of_shares(Pairs::new(TWO)).small_world(4);
+    let pairs = of_shares(Pairs::new(TWO)).small_world(5);
     block_on(pairs.run(async || open_shares())).unwrap();
 }

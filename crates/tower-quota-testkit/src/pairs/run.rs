@@ -87,8 +87,9 @@ impl<'a, W: World> Run<'a, W> {
             return Ok(Some(steps.len() - 1));
         }
         for (position, step) in steps.iter().enumerate() {
-            let is_idle = step.is_idle_twice() && position > 0 && steps[position - 1] == *step;
-            if is_idle || !self.step(*step).await? {
+            let before = position.checked_sub(1).map(|before| steps[before]);
+            let is_redundant = before.is_some_and(|before| step.is_redundant_after(before));
+            if is_redundant || !self.step(*step).await? {
                 return Ok(Some(position));
             }
         }
@@ -168,7 +169,7 @@ impl<'a, W: World> Run<'a, W> {
             Step::Change => self.is_raised = !self.is_raised,
             Step::Pass => self.pass(self.shape.window() / 2).await,
             Step::Expire => self.pass(self.shape.window()).await,
-            Step::Fault(fault) => self.fault(fault).await,
+            Step::Fault(fault) => return Ok(self.fault(fault).await),
         }
         Ok(true)
     }
@@ -317,7 +318,8 @@ impl<'a, W: World> Run<'a, W> {
         Ok(Some((decision, taken)))
     }
 
-    async fn fault(&mut self, fault: Fault) {
+    /// Makes a fault happen. Returns whether no other fault has the same effect.
+    async fn fault(&mut self, fault: Fault) -> bool {
         // A second cut joins the network again.
         let fault = match fault {
             Fault::Cut(instance) if self.cuts[0][instance] => Fault::Join(instance),
@@ -358,6 +360,8 @@ impl<'a, W: World> Run<'a, W> {
                 self.instances[instance] = self.world.open(instance).await;
             }
         }
+        // One process restarts once.
+        !(fault == Fault::Restart(1) && effect == Effect::Lost(Server::Shared))
     }
 
     /// Forgets the units that a server has lost.

@@ -39,12 +39,17 @@ impl Step {
         )
     }
 
-    /// Returns whether a second such step at once has no effect of its own.
-    pub(super) const fn is_idle_twice(self) -> bool {
-        matches!(
-            self,
-            Self::Reset | Self::Peek | Self::Change | Self::Fault(_)
-        )
+    /// Returns whether another order, with or without this step, has the same effect as this step after `before`.
+    pub(super) fn is_redundant_after(self, before: Self) -> bool {
+        match (before, self) {
+            // Two halves are a window, and the half comes first.
+            (Self::Pass | Self::Expire, Self::Pass) => true,
+            // Only these steps have the present quota, so a change comes directly before one of them.
+            (Self::Change, Self::Check { .. } | Self::Reset | Self::Peek) => false,
+            (Self::Change, _) => true,
+            (before, Self::Reset | Self::Peek | Self::Fault(_)) => before == self,
+            _ => false,
+        }
     }
 }
 
