@@ -47,8 +47,8 @@ pub fn decide(
     let clock = now.min(LATEST).as_micros();
     let mut now = clock;
     // A refused request takes a forced hold too, so its instant is needed before the judgement.
-    let may_force = matches!(operation, Operation::Refuse | Operation::Renew { .. });
-    let forces_hold = (operation.takes() || may_force)
+    let forces_hold = (operation.takes()
+        || matches!(operation, Operation::Refuse | Operation::Renew { .. }))
         && charges
             .iter()
             .any(|charge| charge.is_hold() && charge.mode() == ChargeMode::Forced);

@@ -120,11 +120,9 @@ impl Counting for Holds {
         self.advance(quota, now);
     }
 
-    fn renew(&mut self, quota: &Quota, now: u64, mut taken_at: u64, lost_units: u64) -> u64 {
-        if lost_units > 0 {
-            // A wrong clock gave this instant. No hold is later than the last change.
-            taken_at = taken_at.min(now);
-        }
+    fn renew(&mut self, quota: &Quota, now: u64, taken_at: u64, lost_units: u64) -> u64 {
+        // Only a wrong clock gives a later instant. No hold is later than the last change.
+        let taken_at = taken_at.min(now);
         let mut units = self.units_of(taken_at);
         if units == 0 && (self.by_instant.len() as u64) < LONGEST_LOG {
             units = lost_units.min(MOST_HELD);

@@ -171,8 +171,7 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
             // Either store may admit the next request, so both take a charge without a check.
             Operation::Reset | Operation::Charge => (true, true),
             // A store takes forced charges even of refused requests, so ask one store only.
-            Operation::Check | Operation::Peek => (true, !has_forced),
-            Operation::Refuse => (true, false),
+            _ => (true, !has_forced && operation != Operation::Refuse),
         };
         RegionalRequest {
             operation,

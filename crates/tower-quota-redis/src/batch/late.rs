@@ -51,11 +51,10 @@ impl Batcher {
         let Ok(decision) = outcome else {
             return;
         };
-        let charges = &request.template.charges;
         if request.template.operation != Operation::Check || !decision.is_allowed() {
             return;
         }
-        let parts = charges.iter().zip(decision.statuses());
+        let parts = request.template.charges.iter().zip(decision.statuses());
         let units = parts.map(|(part, status)| match is_late || part.is_refundable {
             true => status.taken,
             false => 0,

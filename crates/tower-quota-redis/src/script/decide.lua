@@ -107,9 +107,9 @@ local function decide(template, place)
   template.charges = template.charges or charges_of(template)
   local operation, charges, now, entries = template.operation, template.charges, clock, {}
   local takes, first_change = operation == CHECK or operation == CHARGE_ANYWAY, 0
-  local may_force = takes or operation == REFUSED_ALREADY or operation == RENEW
+  local forces = takes or operation == REFUSED_ALREADY or operation == RENEW
   for _, charge in ipairs(charges) do
-    if charge.kind == CONCURRENT and has(charge.flags, FORCED) and may_force then
+    if forces and charge.kind == CONCURRENT and has(charge.flags, FORCED) then
       -- A refused request takes a forced hold too, so its instant is needed before the judgement.
       first_change = 1
     end
@@ -118,8 +118,8 @@ local function decide(template, place)
     entries[i] = load_entry(states[decisions[place + i]])
     now = max(now, entries[i].at + first_change)
   end
-  if operation == RENEW and first_change == 1 and template.taken_at <= border then
-    -- A lost entry was as late as its holds.
+  if first_change == 1 and template.taken_at <= border then
+    -- Only a renewal has the instant of a hold here. A lost entry was as late as its holds.
     now = max(now, template.taken_at)
   end
   for _, charge in ipairs(charges) do

@@ -198,10 +198,8 @@ end
 
 -- Extends a hold to a full expiry time from now, or takes the lost units. Returns the units of the hold.
 function holds:renew(state, now, taken_at, lost_units)
-  if lost_units > 0 then
-    -- A wrong clock gave this instant. No hold is later than the last change.
-    taken_at = min(taken_at, now)
-  end
+  -- Only a wrong clock gives a later instant. No hold is later than the last change.
+  taken_at = min(taken_at, now)
   local member = pack(INSTANT, taken_at)
   local expires_at = not state.is_new and expiry_of(state, member, now)
   local units = expires_at and units_of(state, member) or 0
