@@ -15,6 +15,7 @@ use crate::key::Key;
 /// assert_eq!(hasher.digest(&ann), hasher.digest(&ann.clone()));
 /// assert_ne!(hasher.digest(&ann), hasher.digest(&Key::owned(Name::new("user"), "bob")));
 /// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct KeyHasher([u8; 16]);
 
 impl KeyHasher {
@@ -24,6 +25,14 @@ impl KeyHasher {
         let source = RandomState::new();
         let halves = [0, 1].map(|half| u128::from(source.hash_one(half)));
         Self((halves[0] << 64 | halves[1]).to_le_bytes())
+    }
+
+    /// Takes your seed, for simulations that have to repeat.
+    ///
+    /// A service needs a random seed. Who knows the seed can find keys that share the place of others.
+    #[must_use]
+    pub const fn with_seed(seed: [u8; 16]) -> Self {
+        Self(seed)
     }
 
     /// Returns the [digest](Key::digest) of a key under the seed of this hasher.

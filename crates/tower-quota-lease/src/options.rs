@@ -1,11 +1,14 @@
 use core::time::Duration;
 
+use tower_quota_core::KeyHasher;
+
 /// The options of a [`Leased`](crate::Leased) store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct LeaseOptions {
     pub(crate) longest: Duration,
     pub(crate) keys: usize,
+    pub(crate) hasher: Option<KeyHasher>,
 }
 
 impl LeaseOptions {
@@ -29,6 +32,14 @@ impl LeaseOptions {
         self.keys = keys;
         self
     }
+
+    /// Sets the [hasher](tower_quota_core::RefusalCache::hasher) of the keys, for simulations that have to repeat.
+    /// Defaults to a random one for each store.
+    #[doc(hidden)]
+    pub const fn hasher(mut self, hasher: KeyHasher) -> Self {
+        self.hasher = Some(hasher);
+        self
+    }
 }
 
 impl Default for LeaseOptions {
@@ -36,6 +47,7 @@ impl Default for LeaseOptions {
         Self {
             longest: Self::DEFAULT_LONGEST,
             keys: Self::DEFAULT_KEYS,
+            hasher: None,
         }
     }
 }

@@ -31,11 +31,11 @@ pub(crate) struct Shard {
 }
 
 impl Pools {
-    pub(crate) fn new(options: LeaseOptions, clock: impl Clock) -> Self {
+    pub(crate) fn new(options: LeaseOptions, hasher: KeyHasher, clock: impl Clock) -> Self {
         Self {
             clock: Box::new(clock),
             longest: micros(options.longest),
-            hasher: KeyHasher::random(),
+            hasher,
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             keys_per_shard: options.keys.div_ceil(SHARDS),
         }

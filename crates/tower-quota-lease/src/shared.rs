@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use tower_quota_core::{Clock, RefusalCache, Store};
+use tower_quota_core::{Clock, KeyHasher, RefusalCache, Store};
 
 use crate::options::LeaseOptions;
 use crate::pools::Pools;
@@ -14,9 +14,10 @@ pub(crate) struct LeaseState<S> {
 
 impl<S: Store> LeaseState<S> {
     pub(crate) fn new(store: S, options: LeaseOptions, clock: impl Clock + Clone) -> Self {
+        let hasher = options.hasher.unwrap_or_else(KeyHasher::random);
         Self {
-            store: RefusalCache::with_clock(store, clock.clone()),
-            pools: Arc::new(Pools::new(options, clock)),
+            store: RefusalCache::with_clock(store, clock.clone()).hasher(hasher),
+            pools: Arc::new(Pools::new(options, hasher, clock)),
             closing: watch::Sender::new(false),
         }
     }

@@ -25,6 +25,7 @@ pub(super) struct Memory {
     pub(super) hasher: KeyHasher,
     pub(super) calls: AtomicU64,
     shards: Box<[Lock<Shard>]>,
+    pub(super) capacity: usize,
     pub(super) shard_capacity: usize,
 }
 
@@ -70,13 +71,14 @@ impl Shard {
 }
 
 impl Memory {
-    pub(super) fn new(clock: Arc<dyn Clock>, capacity: usize) -> Self {
+    pub(super) fn new(clock: Arc<dyn Clock>, hasher: KeyHasher, capacity: usize) -> Self {
         let shards = (capacity / SHARD_RECORDS).clamp(1, SHARDS);
         Self {
             clock,
-            hasher: KeyHasher::random(),
+            hasher,
             calls: AtomicU64::new(0),
             shards: (0..shards).map(|_| Lock::default()).collect(),
+            capacity,
             shard_capacity: capacity.div_ceil(shards),
         }
     }

@@ -43,6 +43,7 @@ pub use self::stats::RefusalStats;
 use crate::charge::{Charge, Operation};
 use crate::clock::{Clock, MonotonicClock};
 use crate::decision::Decision;
+use crate::key_hasher::KeyHasher;
 use crate::status::LimitStatus;
 use crate::store::{BoxStore, Store};
 use crate::time::micros;
@@ -124,9 +125,10 @@ impl<S> RefusalCache<S> {
 
     /// Wraps a store, on your clock. Only differences between instants matter.
     pub fn with_clock(store: S, clock: impl Clock) -> Self {
+        let memory = Memory::new(Arc::new(clock), KeyHasher::random(), Self::DEFAULT_CAPACITY);
         Self {
             store: Arc::new(store),
-            memory: Arc::new(Memory::new(Arc::new(clock), Self::DEFAULT_CAPACITY)),
+            memory: Arc::new(memory),
             max_age: MAX_AGE,
         }
     }
@@ -146,8 +148,24 @@ impl<S> RefusalCache<S> {
     /// A full cache drops the key that is of use for the shortest time. With 0, the cache remembers no keys. The returned
     /// cache is empty and shares no keys with clones.
     pub fn capacity(self, keys: usize) -> Self {
+        let hasher = self.memory.hasher;
+        self.with_memory(hasher, keys)
+    }
+
+    /// Sets the hasher of the keys, for simulations that have to repeat.
+    ///
+    /// The hash of a key decides which other keys share its lock. After a reset of one of them, the cache does not
+    /// remember the answers to calls in flight. The returned cache is empty and shares no keys with clones.
+    #[doc(hidden)]
+    pub fn hasher(self, hasher: KeyHasher) -> Self {
+        let keys = self.memory.capacity;
+        self.with_memory(hasher, keys)
+    }
+
+    fn with_memory(self, hasher: KeyHasher, keys: usize) -> Self {
+        let memory = Memory::new(Arc::clone(&self.memory.clock), hasher, keys);
         Self {
-            memory: Arc::new(Memory::new(Arc::clone(&self.memory.clock), keys)),
+            memory: Arc::new(memory),
             ..self
         }
     }

@@ -12,7 +12,7 @@ use tower_quota_dev::simulation::{self, Network, VirtualClock};
 use tower_quota_lease::{LeaseOptions, Leased};
 
 use crate::server::Server;
-use crate::{Instance, LIMIT, key, pass};
+use crate::{Instance, LIMIT, hasher, key, pass};
 
 /// A fleet, its load and its faults.
 #[derive(Clone, Debug)]
@@ -55,7 +55,8 @@ impl Fleet {
                     .loss_percent(self.loss_percent)
                     .delays(Duration::from_micros(100)..self.delay);
                 let ahead = clock.ahead_by(Duration::from_secs(number * 77));
-                let store = Leased::with_clock(network, LeaseOptions::default(), ahead);
+                let options = LeaseOptions::default().hasher(hasher(self.seed));
+                let store = Leased::with_clock(network, options, ahead);
                 tokio::spawn(self.clone().instance(store, clock.clone(), number))
             })
             .collect();

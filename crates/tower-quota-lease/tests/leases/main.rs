@@ -29,7 +29,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, Name, Quota, Store};
+use tower_quota_core::{Charge, Decision, Key, KeyHasher, Name, Quota, Store};
 use tower_quota_dev::simulation::{self, Network, VirtualClock};
 use tower_quota_lease::{LeaseOptions, Leased};
 
@@ -80,6 +80,11 @@ async fn check(store: &impl Store, charges: &[Charge<'_>]) -> Decision {
 /// Lets some milliseconds pass.
 async fn pass(millis: u64) {
     simulation::pass(Duration::from_millis(millis)).await;
+}
+
+/// Returns the hasher of a run, so that the same keys share a lock when the seed is run again.
+fn hasher(seed: u64) -> KeyHasher {
+    KeyHasher::with_seed(u128::from(seed).to_le_bytes())
 }
 
 /// Sends enough requests that the client gets leases. Returns the number of admitted requests.

@@ -15,7 +15,7 @@ use tower_quota_lease::{LeaseOptions, Leased};
 use crate::fleet::{flood_gap, wait_until};
 use crate::recorder::{Call, Link, Recorder};
 use crate::server::Server;
-use crate::{key, pass};
+use crate::{hasher, key, pass};
 
 /// The number of limits, which are two of each client, and one of all.
 const LIMITS: usize = 3;
@@ -171,7 +171,9 @@ impl Mixed {
                 .loss_percent(self.loss_percent)
                 .delays(Duration::from_micros(100)..self.delay);
             let link = Link::new(network, clock.clone(), number);
-            let options = LeaseOptions::default().longest(self.longest);
+            let options = LeaseOptions::default()
+                .longest(self.longest)
+                .hasher(hasher(self.seed));
             let store = Leased::with_clock(
                 link,
                 options,
