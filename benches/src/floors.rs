@@ -52,7 +52,7 @@ mod tests {
     fn published_figures_reach_their_floors() {
         let figures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/figures");
         let mut heads = Vec::new();
-        for suite in ["memory", "threads", "layer"] {
+        for suite in ["memory", "threads", "layer", "readme"] {
             let report = Report::read(&figures.join(suite).with_extension("json")).unwrap();
             check(&report).unwrap();
             heads.extend(lines().filter(|line| report.table(parse(line).unwrap().1).is_some()));

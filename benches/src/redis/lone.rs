@@ -1,6 +1,8 @@
 //! A caller with one request in flight and one key, next to a script that decides one limit.
 
+use std::process::{self, Command};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -12,7 +14,7 @@ use super::contenders::{
 use super::holds::hold_and_release;
 use super::round;
 use crate::Outcome;
-use crate::load::{self, Burst, lowest};
+use crate::load::{self, Burst, Info, lowest};
 use crate::report::Table;
 use crate::turns::{Round, in_turns};
 
@@ -24,6 +26,9 @@ enum Work {
 }
 
 /// Returns the median latency and the CPU time of Redis. The script decides one bucket in every row.
+///
+/// Redis and this process have a core each. Otherwise the kernel sometimes gives them the same core for a round, in which
+/// a call takes a third of the time.
 pub(super) fn tables(
     runtime: &Runtime,
     server: &RedisServer,
@@ -34,6 +39,8 @@ pub(super) fn tables(
     let mut p50 = table("p50 µs, one request in flight, one key");
     let mut redis = table("Redis µs, one request in flight, one key");
     let only = [server];
+    let last = thread::available_parallelism()?.get() - 1;
+    give_cores(server, ["0", &last.to_string()])?;
     for (name, work) in [
         ("one bucket", Work::Check(&BUCKET)),
         ("three buckets", Work::Check(&THREE_BUCKETS)),
@@ -63,7 +70,26 @@ pub(super) fn tables(
                 .map(|all| lowest(all, |burst| burst.server_cpu)),
         );
     }
+    give_cores(server, [&format!("0-{last}"); 2])?;
     Ok([p50, redis])
+}
+
+/// Lets a server and this process run on these cores only.
+fn give_cores(server: &RedisServer, cores: [&str; 2]) -> Outcome {
+    let processes = [
+        Info::of(server).number("process_id:").to_string(),
+        process::id().to_string(),
+    ];
+    for (process, cores) in processes.iter().zip(cores) {
+        let mut taskset = Command::new("taskset");
+        taskset.args(["--all-tasks", "--cpu-list", "--pid", cores, process]);
+        if !taskset.output()?.status.success() {
+            return Err(
+                format!("taskset does not give process {process} the cores {cores}").into(),
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Returns a round of requests with two calls, a hold and its release, or two decisions of the script.
