@@ -51,7 +51,7 @@ use tokio::net::TcpListener;
 use tower_quota::{BoxStore, MemoryStore, Policy, RateLimitLayer, RedisStore, Store, metrics};
 use tower_quota_admin::AdminOptions;
 use tower_quota_live::{
-    FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, ShadowCounts, SharedTop, WithoutRules,
+    FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, SharedTop, WithoutRules,
 };
 use tower_quota_rules::{Format, Rules};
 
@@ -114,12 +114,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         None => Arc::new(FileRules::new(&source)?.writable()),
     };
 
-    let counts = ShadowCounts::new();
-    let layer = RateLimitLayer::new(counters.clone(), Policy::new())
-        .on_decision(counts.listener())
-        .count_busy_clients();
-    let live =
-        LiveRules::start_shared(layer.handle(), rules, live_options.shadow_counts(counts)).await?;
+    let layer = RateLimitLayer::new(counters.clone(), Policy::new()).count_busy_clients();
+    let live = LiveRules::start_shared(layer.handle(), rules, live_options).await?;
     let handle = layer.handle();
     let render = move || {
         metrics::publish_stats("gateway", &handle.stats());

@@ -18,9 +18,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tower::{Layer, Service, service_fn};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer, metrics};
 use tower_quota_admin::{AdminOptions, Role};
-use tower_quota_live::{
-    LiveOptions, LiveRules, MemoryRules, NewVersion, ShadowCounts, WithoutRules,
-};
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion, WithoutRules};
 use tower_quota_rules::Format;
 
 const RULES: &str = "\
@@ -54,13 +52,8 @@ routes:
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scrape = recorder()?;
     let store = MemoryStore::new();
-    let counts = ShadowCounts::new();
-    let layer = RateLimitLayer::new(store.clone(), Policy::new())
-        .count_busy_clients()
-        .on_decision(counts.listener());
-    let options = LiveOptions::new()
-        .shadow_counts(counts)
-        .without_rules(WithoutRules::Refuse);
+    let layer = RateLimitLayer::new(store.clone(), Policy::new()).count_busy_clients();
+    let options = LiveOptions::new().without_rules(WithoutRules::Refuse);
     let live = LiveRules::start(layer.handle(), MemoryRules::new(), options).await?;
     live.put(
         None,

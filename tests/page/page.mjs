@@ -337,65 +337,18 @@ test("hostile comment is shown as text", async () => {
   await close(page);
 });
 
-/** Puts a shadow document, and returns the number of its version. */
-async function putShadow(quota) {
-  const rules = await admin(server, "GET", "rules");
-  const changed = rules.replace(/[0-9]+\/second(?=\n *key: client_ip)/, quota);
-  return JSON.parse(await admin(server, "PUT", "rules?shadow=true", changed, { contentType: "application/yaml" })).number;
-}
-
-test("shadow document is abandoned or promoted", async () => {
-  const page = await live();
-  let number = await putShadow("200000/second");
-  await page.getByText(/decides no request, and is counted/).waitFor();
-  assert.ok(!(await page.locator("#limits").textContent()).includes("~"), "its limits are shown with it");
-  await assertAccessible(page, "shadow");
-  await page.getByRole("button", { name: `Abandon version ${number}` }).click();
-  await confirm(page, "not now");
-  await page.locator("#shadow").waitFor({ state: "hidden" });
-  await page.locator("#audit li", { hasText: /on-call: abandon .*not now/ }).waitFor();
-
-  number = await putShadow("300000/second");
-  await page.getByRole("button", { name: `Promote version ${number}` }).click();
-  await confirm(page, "it went well");
-  await page.locator("#versions li", { hasText: `Version ${number}` }).getByText("In force").waitFor();
-  await page.locator("#shadow").waitFor({ state: "hidden" });
-  await page.locator("#audit li", { hasText: /on-call: promote .*it went well/ }).waitFor();
-  await close(page);
-});
-
-test("shadow document that another has replaced is left alone", async () => {
-  const page = await live();
-  const number = await putShadow("400000/second");
-  await page.getByRole("button", { name: `Promote version ${number}` }).click();
-  const other = await putShadow("500000/second");
-  await page.getByLabel("Reason, for the audit log").fill("too late");
-  await page.locator("#dialog-confirm").click();
-  await page.locator("#dialog-error", { hasText: "another has taken its place" }).waitFor();
-  await page.locator("#dialog-cancel").click();
-  await page.getByRole("button", { name: `Abandon version ${other}` }).click();
-  await confirm(page, "the end of the test");
-  await close(page);
-});
-
 test("each role sees the buttons that it may use", async () => {
-  const [show, ofClient, ofAll, promote, rollBack] = [/^Show version/, /^Block client/, /^Block a client/, /^Promote/, /^Roll back/];
-  const number = await putShadow("600000/second");
+  const [show, ofClient, ofAll, rollBack] = [/^Show version/, /^Block client/, /^Block a client/, /^Roll back/];
   for (const [token, may, visible, hidden] of [
-    ["a token of the dashboard", "; you may only read", [show], [ofClient, ofAll, promote, rollBack]],
-    ["a token of support", "; you may not change rules", [show, ofClient, ofAll], [promote, rollBack]],
-    [TOKEN, "", [show, ofClient, ofAll, promote, rollBack], []],
+    ["a token of the dashboard", "; you may only read", [show], [ofClient, ofAll, rollBack]],
+    ["a token of support", "; you may not change rules", [show, ofClient, ofAll], [rollBack]],
+    [TOKEN, "", [show, ofClient, ofAll, rollBack], []],
   ]) {
     const page = await live({}, token);
     await greedy(page).waitFor();
-    await page.locator("#shadow-title").waitFor();
     await page.getByText(`test-1${may}`, { exact: true }).waitFor();
     for (const name of visible) await page.getByRole("button", { name }).first().waitFor();
     for (const name of hidden) assert.equal(await page.getByRole("button", { name }).count(), 0, `${token} sees no ${name}`);
-    if (!may) {
-      await page.getByRole("button", { name: `Abandon version ${number}` }).click();
-      await confirm(page, "all roles were seen");
-    }
     await close(page);
   }
 });

@@ -68,12 +68,12 @@ await take(desk, "block");
 await desk.locator("#dialog-cancel").click();
 const rules = await admin(server, "GET", "rules");
 const twice = rules.replace("5/second", "10/second");
-await admin(server, "PUT", "rules?shadow=true", twice, { contentType: "application/yaml", comment: "twice the searches" });
-await desk.locator("#shadow-limits li").first().waitFor();
+await admin(server, "PUT", "rules", twice, { contentType: "application/yaml", comment: "twice the searches" });
+await desk.locator("#versions li", { hasText: "twice the searches" }).waitFor();
 await at(170);
 await desk.locator("#rules").scrollIntoViewIfNeeded();
 await desk.locator("#rules").evaluate(section => section.scrollIntoView());
-await take(desk, "shadow");
+await take(desk, "rules");
 await desk.evaluate(() => scrollTo(0, 0));
 for (const [name, signal] of [["hung", "SIGSTOP"], ["gone", "SIGKILL"]]) {
   server.signal(signal);

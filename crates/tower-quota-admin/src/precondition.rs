@@ -62,7 +62,7 @@ impl Expected {
                 let detail = format!(
                     "If-Match: {sent} is the ETag of no version: read the rules again, and send their ETag as it was received"
                 );
-                let current = api.live.stored().await?.newest();
+                let current = api.live.stored().await?.current;
                 Err(Problem::new(ProblemKind::VersionChanged, detail).current(current))
             }
         }

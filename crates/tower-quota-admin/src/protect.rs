@@ -61,7 +61,7 @@ pub(crate) async fn documents(
     Ok(next.run(request).await)
 }
 
-/// Refuses query parameters that the OpenAPI document does not list, such as a mistyped `shadow`.
+/// Refuses query parameters that the OpenAPI document does not list, such as a mistyped `newest`.
 pub(crate) async fn parameters(
     State(document): State<Arc<OpenApi>>,
     request: Request,

@@ -12,8 +12,7 @@ use utoipa_axum::routes;
 
 use crate::api::Api;
 use crate::routes::{
-    audit, blocks, check, clients, document, events, explain, health, history, overrides, shadow,
-    top,
+    audit, blocks, check, clients, document, events, explain, health, history, overrides, top,
 };
 use crate::{AdminError, AdminOptions, auth, page, protect};
 
@@ -89,8 +88,6 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(history::version))
         .routes(routes!(history::diff))
         .routes(routes!(history::rollback))
-        .routes(routes!(shadow::get, shadow::abandon))
-        .routes(routes!(shadow::promote))
         .routes(routes!(clients::find))
         .routes(routes!(clients::peek))
         .routes(routes!(clients::reset))

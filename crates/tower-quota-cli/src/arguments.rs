@@ -7,7 +7,7 @@ use crate::remote::explain::ExplainArguments;
 use crate::remote::put::PutArguments;
 use crate::remote::status::TopArguments;
 use crate::remote::versions::{HistoryArguments, RollbackArguments, ShowArguments};
-use crate::remote::{ChangeArguments, Remote, TargetArguments};
+use crate::remote::{Remote, TargetArguments};
 use crate::rules::check::CheckArguments;
 use crate::rules::convert::ConvertArguments;
 use crate::rules::diff::DiffArguments;
@@ -44,12 +44,6 @@ pub(crate) enum Command {
     Simulate(SimulateArguments),
     /// Puts rules in force, on all instances.
     Put(Remote<PutArguments>),
-    /// Shows the effect of the shadow document, on all instances.
-    Shadow(TargetArguments),
-    /// Puts the shadow document in force.
-    Promote(Remote<ChangeArguments>),
-    /// Removes the shadow document.
-    Abandon(Remote<ChangeArguments>),
     /// Puts an earlier version of the rules in force again.
     Rollback(Remote<RollbackArguments>),
     /// Lists the versions of the rules, the newest first.

@@ -32,14 +32,8 @@ pub struct AuditRecord {
 pub enum Action {
     /// A document was put in force.
     Put,
-    /// A shadow document was put.
-    Shadow,
     /// An old document was put in force again.
     Rollback,
-    /// The shadow document was put in force.
-    Promote,
-    /// The shadow document was removed.
-    Abandon,
     /// A client or network was blocked.
     Block,
     /// A client or network was allowed.
@@ -62,10 +56,7 @@ impl Action {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Put => "put",
-            Self::Shadow => "shadow",
             Self::Rollback => "rollback",
-            Self::Promote => "promote",
-            Self::Abandon => "abandon",
             Self::Block => "block",
             Self::Allow => "allow",
             Self::Unblock => "unblock",

@@ -1,6 +1,6 @@
 use thiserror::Error;
+use tower_quota::HandleError;
 use tower_quota::store::BoxStoreError;
-use tower_quota::{ConfigError, HandleError};
 use tower_quota_rules::Problems;
 
 use super::store::RuleStoreError;
@@ -51,9 +51,6 @@ pub enum ChangeError {
     /// The document is invalid and was not put.
     #[error("{0}")]
     Invalid(#[source] Problems),
-    /// The document is incompatible with the document in force.
-    #[error("the document is incompatible with the document in force: {0}")]
-    Incompatible(#[source] ConfigError),
     /// The change is refused, for this reason.
     #[error("{0}")]
     Refused(String),

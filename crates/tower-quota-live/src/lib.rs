@@ -26,7 +26,7 @@
 //! # }
 //! ```
 //!
-//! The [guide] shows shadow documents, blocks and fixes for problems.
+//! The [guide] shows blocks, overrides and fixes for problems.
 //!
 //! | store | feature | shared by |
 //! |---|---|---|
@@ -66,7 +66,6 @@ mod follow;
 mod metrics;
 mod options;
 mod rules;
-mod shadow;
 mod store;
 mod time;
 mod top;
@@ -83,14 +82,13 @@ pub use self::error::{ChangeError, StartError};
 pub use self::follow::{InForce, LiveState, ReloadCounts, VersionState};
 pub use self::options::{LiveOptions, WithoutRules};
 pub use self::rules::{BlockTarget, LiveRules};
-pub use self::shadow::{LimitCounts, ShadowCounts, ShadowReport, ShadowTotal};
 #[cfg(feature = "file")]
 pub use self::store::FileRules;
 #[cfg(feature = "redis")]
 pub use self::store::RedisRules;
 pub use self::store::{
-    BlockChanges, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS,
-    MemoryRules, Reply, RuleStore, RuleStoreError, StoreState,
+    BlockChanges, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS, MemoryRules,
+    Reply, RuleStore, RuleStoreError, StoreState,
 };
 pub use self::time::{Time, TimeError};
 #[cfg(feature = "redis")]

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tower_quota::Policy;
 use tower_quota_rules::{Document, Format, Problems, Rules};
 
-use super::shadow::ShadowCounts;
 #[cfg(feature = "redis")]
 use super::top::SharedTop;
 
@@ -39,7 +38,6 @@ pub struct LiveOptions {
     pub(crate) local_copy: Option<PathBuf>,
     pub(crate) key_seed: [u8; 16],
     pub(crate) readable_keys: bool,
-    pub(crate) counts: Option<ShadowCounts>,
     pub(crate) reader: Arc<ReadDocument>,
     pub(crate) with_policy: Arc<WithPolicy>,
     pub(crate) on_document: Arc<OnDocument>,
@@ -57,7 +55,6 @@ impl LiveOptions {
             local_copy: None,
             key_seed: *b"tower-quota keys",
             readable_keys: false,
-            counts: None,
             reader: Arc::new(Rules::parse),
             with_policy: Arc::new(|policy| policy),
             on_document: Arc::new(|_| {}),
@@ -120,12 +117,6 @@ impl LiveOptions {
     /// Stores and shows the keys of blocks next to their hashes.
     pub const fn readable_keys(mut self) -> Self {
         self.readable_keys = true;
-        self
-    }
-
-    /// Reads the counts of the layer's listener, see [`ShadowCounts`].
-    pub fn shadow_counts(mut self, counts: ShadowCounts) -> Self {
-        self.counts = Some(counts);
         self
     }
 

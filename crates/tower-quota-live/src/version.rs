@@ -95,8 +95,6 @@ pub struct NewVersion {
     pub format: Format,
     /// The text of the document.
     pub text: String,
-    /// True for a shadow document, false to be in force.
-    pub is_shadow: bool,
     /// The number below the new version's number.
     pub above: u64,
 }
@@ -110,7 +108,6 @@ impl NewVersion {
             comment: String::new(),
             format,
             text,
-            is_shadow: false,
             above: 0,
         }
     }
@@ -118,12 +115,6 @@ impl NewVersion {
     /// Sets the reason for the change.
     pub fn comment(mut self, comment: impl Into<String>) -> Self {
         self.comment = comment.into();
-        self
-    }
-
-    /// Makes a shadow document. Its decisions are counted and have no effect.
-    pub const fn shadow(mut self) -> Self {
-        self.is_shadow = true;
         self
     }
 

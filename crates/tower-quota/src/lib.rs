@@ -39,7 +39,7 @@
 //! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
 //! | [Regions](guide::regions) | a quota for distant regions |
 //! | [Leases](guide::leases) | hot clients decided in memory, with a total that never exceeds the quota |
-//! | [Live rules](guide::live_rules) | documents that you change at run time, with versions, rollback, shadow documents and audit |
+//! | [Live rules](guide::live_rules) | documents that you change at run time, with versions, rollback and audit |
 //! | [Admin](guide::admin) | rules, clients and blocks over HTTP |
 //! | [Command line](guide::command_line) | check and compare rules, replay access logs, operate services |
 //! | [Production checklist](guide::production_checklist), [upgrading](guide::upgrading) | before the first traffic, and before a new version |

@@ -9,7 +9,7 @@ pub enum Role {
     Read,
     /// Resets, grants, blocks, allows and overrides single clients.
     Operate,
-    /// Changes the rules, and starts and ends shadow documents.
+    /// Changes the rules.
     Rules,
 }
 

@@ -13,7 +13,7 @@ const body = (client, rest) => ({ key: client.left ? client.key : `hash:${client
 /** Joins the limits of a client, which the server lists one by one. */
 function byClient(listed, join) {
   const clients = new Map();
-  for (const row of listed.filter(({ limit }) => isEnforced(limit))) {
+  for (const row of listed) {
     const id = `${row.scope} ${row.hash}`;
     const client = clients.get(id) ?? { ...row, limits: [], wait: 0, at_least: 0, at_most: 0 };
     client.limits.push(row.limit);
@@ -119,7 +119,7 @@ let found = [];
 async function find() {
   const key = at("find-key").value.trim();
   const { clients } = await post("v1/clients/find", { key });
-  found = clients.map(client => ({ ...client, key, limits: client.limits.filter(isEnforced).slice(0, 20), left: {}, wait: 0 }));
+  found = clients.map(client => ({ ...client, key, limits: client.limits.slice(0, 20), left: {}, wait: 0 }));
   await Promise.all(found.flatMap(client => client.limits.map(limit => peek(client, limit))));
 }
 

@@ -93,9 +93,6 @@ function show(list, items, { id, create, update, hold = false }) {
 
 const scopeName = scope => (scope === "ip" ? "address" : scope);
 
-/** Returns false for a limit of the shadow document, which is shown with it. */
-const isEnforced = limit => !limit.startsWith("~");
-
 const counts = new Intl.NumberFormat("en");
 const number = value => counts.format(value);
 const TIME = { hour: "2-digit", minute: "2-digit", timeZoneName: "short" };

@@ -8,7 +8,7 @@ const LISTED_BLOCKS = 100;
 const MAY = { read: "you may only read", operate: "you may not change rules" };
 
 const state = {
-  snapshot: null, seconds: [], blocks: null, overrides: null, history: null, shadow: null, audit: null,
+  snapshot: null, seconds: [], blocks: null, overrides: null, history: null, audit: null,
   session: null, seen: 0, stale: false,
 };
 
@@ -95,7 +95,7 @@ function snapshot(data) {
   if (document.hidden) return;
   showHealth(data);
   showLimits();
-  const changed = ["in_force", "shadow"].some(part => earlier?.rules?.[part]?.number !== data.health.rules?.[part]?.number);
+  const changed = earlier?.rules?.in_force?.number !== data.health.rules?.in_force?.number;
   if (!earlier || changed) refresh();
 }
 
@@ -177,7 +177,7 @@ const scopeText = scope => (scope === "everyone" ? "all clients together" : `by 
 
 function showLimits() {
   const { more_limits: more, at_ms: end } = state.snapshot;
-  const limits = state.snapshot.limits.filter(({ limit }) => isEnforced(limit));
+  const { limits } = state.snapshot;
   const wanted = at("filter").value.trim().toLowerCase();
   const rates = new Map(limits.map(({ limit }) => [limit, latest(limit)]));
   const refusing = limits.map(({ limit }) => limit).filter(limit => rates.get(limit)[2] > 0);
@@ -311,8 +311,7 @@ async function refresh() {
   };
   await Promise.all([
     list("blocks", "v1/blocks", showBlocks, { count: LISTED_BLOCKS, ...keysQuery() }), list("overrides", "v1/overrides", showOverrides, keysQuery()),
-    list("history", "v1/rules/history", showVersions), list("shadow", "v1/rules/shadow", showShadow),
-    list("audit", "v1/audit", showAudit, { count: 50 }),
+    list("history", "v1/rules/history", showVersions), list("audit", "v1/audit", showAudit, { count: 50 }),
   ]);
   if (!failure) setText(at("failure"), "");
   // The problems say already that the source of the rules does not answer.

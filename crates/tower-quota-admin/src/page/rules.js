@@ -1,4 +1,4 @@
-// Rules: versions, their texts and changes, the shadow document, and the audit log.
+// Rules: versions, their texts and changes, and the audit log.
 
 const LISTED_DIFFERENCES = 200;
 const LONGEST_TEXT = 200_000;
@@ -6,17 +6,17 @@ const LONGEST_TEXT = 200_000;
 let shownVersion = null;
 
 function showVersions() {
-  const { in_force: inForce, shadow } = state.snapshot.health.rules ?? {};
+  const { in_force: inForce } = state.snapshot.health.rules ?? {};
   const versions = state.history?.versions ?? [];
   at("rules").hidden = !state.history;
   show(at("versions"), most("versions", versions, 5), {
     id: version => version.number,
     create: () => makeRow({ Show: showText, Changes: showChanges, "Roll back": rollBack }),
     update: (row, { number, author, comment, time }) => {
-      const badge = number === inForce?.number ? "In force" : number === shadow?.number ? "Shadow" : "";
-      row.main.replaceChildren(`Version ${number} `, make("span", number === inForce?.number ? "badge good" : "badge", badge));
+      const isInForce = number === inForce?.number;
+      row.main.replaceChildren(`Version ${number} `, make("span", isInForce ? "badge good" : "badge", isInForce ? "In force" : ""));
       setText(row.detail, `${instant(time)}, by ${author}${comment ? `: ${comment}` : ""}`);
-      row.buttons["Roll back"].hidden = Boolean(badge);
+      row.buttons["Roll back"].hidden = isInForce;
       row.buttons.Changes.hidden = number === versions.at(-1).number;
       nameButtons(row, `version ${number}`);
     },
@@ -66,44 +66,6 @@ function rollBack({ number, author, comment }) {
     act: ({ reason }) => send("POST", "v1/rules/rollback", { match, reason, body: { version: number } }),
   });
 }
-
-// --- The shadow document ---
-
-function showShadow() {
-  const { shadow } = state;
-  at("shadow").hidden = !shadow;
-  if (!shadow) return;
-  const { number: version, author, differences, all_instances: total } = shadow;
-  const seen = total ?? differences;
-  setText(at("promote"), `Promote version ${version}`);
-  setText(at("abandon"), `Abandon version ${version}`);
-  const where = total?.instances > 1 ? ` on ${number(total.instances)} instances` : "";
-  const refused = seen
-    ? ` Of ${number(seen.requests)} requests${where}, it would have refused ${number(seen.shadow_refused)}; the rules in force refused ${number(seen.current_refused)}. Only admitted requests are counted for it, so a more generous version would refuse more than this says.`
-    : "";
-  setText(at("shadow-text"), `Version ${version} by ${author} decides no request, and is counted.${refused}`);
-  show(at("shadow-limits"), Object.entries(seen?.limits ?? {}).slice(0, 50), {
-    id: ([name]) => name,
-    create: makeRow,
-    update: (row, [name, limit]) => {
-      setText(row.main, `Limit ${name}`);
-      setText(row.detail, `refused by version ${version}: ${number(limit.shadow_refused)}, by the rules in force: ${number(limit.current_refused)}`);
-    },
-  });
-}
-
-/** Has a button end the shadow document that the person sees. Another one that has taken its place is left alone. */
-function endsShadow(id, action, method, path, after, text) {
-  at(id).addEventListener("click", () => {
-    const match = state.shadow;
-    confirmChange({
-      title: `${action} version ${match.number}?`, action, done: `Version ${match.number} is ${after}.`, text: `Version ${match.number} ${text}`,
-      act: ({ reason }) => send(method, path, { match, reason }),
-    });
-  });
-}
-endsShadow("promote", "Promote", "POST", "v1/rules/shadow/promote", "in force", "comes into force on all instances.");
-endsShadow("abandon", "Abandon", "DELETE", "v1/rules/shadow", "abandoned", "is not counted any more, on all instances. The rules in force stay.");
 
 // --- Audit ---
 

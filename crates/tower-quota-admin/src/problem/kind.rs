@@ -20,8 +20,6 @@ pub enum ProblemKind {
     NotFound,
     /// Status 405. The path does not support this method.
     MethodNotAllowed,
-    /// Status 409. The change would remove a shadow document, or the shadow document has ended.
-    Conflict,
     /// Status 412. The rules have changed since the version in `If-Match`.
     VersionChanged,
     /// Status 413. The document is above [16 MiB](crate::AdminOptions::LONGEST_BODY), or another body
@@ -48,8 +46,8 @@ impl ProblemKind {
     /// Returns the address for the `type` of a problem.
     ///
     /// ```
-    /// let address = tower_quota_admin::ProblemKind::Conflict.type_address();
-    /// assert!(address.starts_with("https://docs.rs/") && address.ends_with("#variant.Conflict"));
+    /// let address = tower_quota_admin::ProblemKind::ReadOnly.type_address();
+    /// assert!(address.starts_with("https://docs.rs/") && address.ends_with("#variant.ReadOnly"));
     /// ```
     #[must_use]
     pub fn type_address(self) -> String {
@@ -67,7 +65,6 @@ impl ProblemKind {
             Self::KeysHidden | Self::ReadOnly | Self::RoleRequired => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Conflict => StatusCode::CONFLICT,
             Self::VersionChanged => StatusCode::PRECONDITION_FAILED,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -89,7 +86,6 @@ impl ProblemKind {
             Self::RoleRequired => "Another role is required",
             Self::NotFound => "Not found",
             Self::MethodNotAllowed => "Method not allowed",
-            Self::Conflict => "Conflict with the shadow document",
             Self::VersionChanged => "The rules have changed",
             Self::TooLarge => "The body is too large",
             Self::UnsupportedType => "Unsupported content type",

@@ -184,7 +184,6 @@ impl From<ChangeError> for Problem {
                 let detail = format_args!("{count} problems: the rules in force stay as they are");
                 Self::new(ProblemKind::InvalidRules, detail).problems(problems)
             }
-            ChangeError::Incompatible(_) => Self::new(ProblemKind::InvalidRules, error),
             ChangeError::Client(error) => error.into(),
             ChangeError::Store(error) => error.into(),
             error => Self::new(ProblemKind::InvalidValue, error),

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
-use tower_quota_live::{ChangeError, InForce, NewVersion, Version, VersionInfo};
+use tower_quota_live::{ChangeError, InForce, NewVersion, RuleStoreError, Version, VersionInfo};
 use tower_quota_rules::Problems;
 use utoipa::{IntoParams, ToSchema};
 
@@ -14,15 +14,6 @@ use crate::change::{Change, ChangeHeaders};
 use crate::extract::{Json, Query};
 use crate::precondition::{Expected, has, tag};
 use crate::problem::{Problem, ProblemKind, Result};
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct PutQuery {
-    /// Puts the shadow document. Its decisions are counted and have no effect. The default is to
-    /// put the rules in force.
-    #[serde(default)]
-    shadow: bool,
-}
 
 /// A new version.
 #[derive(Debug, Serialize, ToSchema)]
@@ -89,10 +80,8 @@ pub(crate) fn text(version: Version) -> Response {
 }
 
 pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
-    let warnings = api.live.in_force().map(|in_force| match &in_force.shadow {
-        Some((shadow, rules)) if shadow.number == version.number => rules.warnings().clone(),
-        _ => in_force.rules.warnings().clone(),
-    });
+    let in_force = api.live.in_force();
+    let warnings = in_force.map(|in_force| in_force.rules.warnings().clone());
     let body = PutVersion {
         version: version.info(),
         warnings: warnings.unwrap_or_default(),
@@ -101,14 +90,13 @@ pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
     ([(header::ETAG, tag)], Json(body)).into_response()
 }
 
-/// Replaces the rules or the shadow document on all instances.
+/// Replaces the rules on all instances.
 ///
 /// The history keeps your comment. A document with errors changes no rule, and the answer lists all
 /// errors.
 #[utoipa::path(
     put, path = "/v1/rules", operation_id = "put_rules",
     params(
-        PutQuery,
         ("If-Match" = Option<String>, Header, pattern = "^(\"[0-9]{1,9}-[0-9a-f]{32}\"|[*])$", description = "The ETag of the rules that the change is made from, or `*`."),
         ("If-None-Match" = Option<String>, Header, pattern = "^[*]$", description = "`*` for the first rules of a source."),
         ChangeHeaders,
@@ -116,48 +104,31 @@ pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
     request_body(content((Object = "application/yaml"), (Object = "application/json"))),
     responses(
         (status = 200, body = PutVersion, headers(("ETag" = String))),
-        (status = 403), (status = 409), (status = 412), (status = 422), (status = 428),
+        (status = 403), (status = 412), (status = 422), (status = 428),
     ),
 )]
 pub(crate) async fn put(
     State(api): State<Api>,
-    Query(PutQuery { shadow }): Query<PutQuery>,
     change: Change,
     expected: Expected,
     DocumentBody { text, format }: DocumentBody,
 ) -> Result<Response> {
-    let mut new = NewVersion::new(text, format, change.author).comment(change.comment);
-    if shadow {
-        new = new.shadow();
-    }
+    let new = NewVersion::new(text, format, change.author).comment(change.comment);
     let number = expected.number(&api).await?;
     let put = api.live.put(number, new).await;
-    Ok(put_version(&api, &expecting(&api, number, put).await?))
+    Ok(put_version(&api, &expecting(number, put)?))
 }
 
-pub(crate) async fn expecting(
-    api: &Api,
+/// Names the fix for a first document that is not the first.
+pub(crate) fn expecting(
     number: Option<u64>,
     put: core::result::Result<Version, ChangeError>,
 ) -> Result<Version> {
-    match put.map_err(Problem::from) {
-        Err(problem) if problem.kind() == ProblemKind::VersionChanged => {
-            let stored = api.live.stored().await?;
-            let (kind, detail) = match stored.shadow {
-                // The rules in force are the expected ones, but the change would remove the shadow
-                // document.
-                Some(_) if stored.current == number => (
-                    ProblemKind::Conflict,
-                    "there is a shadow document: promote or abandon it, or send its ETag to replace it",
-                ),
-                _ if number == Some(0) => (
-                    ProblemKind::VersionChanged,
-                    "there are rules already: send If-Match with their ETag to replace them",
-                ),
-                _ => return Err(problem),
-            };
-            Err(Problem::new(kind, detail).current(stored.newest()))
+    match put {
+        Err(ChangeError::Store(RuleStoreError::Conflict { current })) if number == Some(0) => {
+            let detail = "there are rules already: send If-Match with their ETag to replace them";
+            Err(Problem::new(ProblemKind::VersionChanged, detail).current(current))
         }
-        answer => answer,
+        answer => Ok(answer?),
     }
 }

@@ -137,7 +137,7 @@ pub(crate) async fn diff(
     params(("If-Match" = String, Header, pattern = "^(\"[0-9]{1,9}-[0-9a-f]{32}\"|[*])$", description = "The ETag of the rules that the change is made from, or `*`."), ChangeHeaders),
     responses(
         (status = 200, body = super::document::PutVersion, headers(("ETag" = String))),
-        (status = 403), (status = 404), (status = 409), (status = 412), (status = 422), (status = 428),
+        (status = 403), (status = 404), (status = 412), (status = 422), (status = 428),
     ),
 )]
 pub(crate) async fn rollback(
@@ -148,6 +148,5 @@ pub(crate) async fn rollback(
 ) -> Result<Response> {
     let number = expected.number(&api).await?;
     let put = api.live.rollback(number, version, change.by()).await;
-    let version = expecting(&api, number, put).await?;
-    Ok(put_version(&api, &version))
+    Ok(put_version(&api, &expecting(number, put)?))
 }

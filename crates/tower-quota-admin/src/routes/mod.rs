@@ -11,6 +11,5 @@ pub(crate) mod explain;
 pub(crate) mod health;
 pub(crate) mod history;
 pub(crate) mod overrides;
-pub(crate) mod shadow;
 pub(crate) mod top;
 pub(crate) mod totals;

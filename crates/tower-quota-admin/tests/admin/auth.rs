@@ -180,13 +180,6 @@ async fn role_bounds_what_a_token_may_do() {
             "/v1/rules/rollback",
             Some("rules"),
         ),
-        (
-            operate,
-            "operate",
-            Method::DELETE,
-            "/v1/rules/shadow",
-            Some("rules"),
-        ),
         (TOKEN, "rules", Method::POST, "/v1/clients/reset", None),
     ] {
         let response = ask(token, method, path).await;

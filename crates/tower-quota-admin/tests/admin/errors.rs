@@ -235,8 +235,7 @@ async fn unknown_query_parameter_is_a_problem() {
         let detail = refused["detail"].as_str().unwrap();
         assert!(detail.contains(name), "{path}: {detail}");
     }
-    // A mistyped `shadow` does not put the document in force.
-    let put = instance.request(Method::PUT, "/v1/rules?shadows=true");
+    let put = instance.request(Method::PUT, "/v1/rules?percent=5");
     let put = put
         .header("If-Match", "*")
         .header("Content-Type", "application/yaml")

@@ -13,4 +13,3 @@ mod openapi;
 mod overrides;
 mod page;
 mod server;
-mod shadow;

@@ -9,9 +9,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer, Store};
 use tower_quota_admin::{AdminOptions, router};
-use tower_quota_live::{
-    LiveOptions, LiveRules, MemoryRules, RuleStore, ShadowCounts, WithoutRules,
-};
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, RuleStore, WithoutRules};
 
 /// The token of the tests, and the name of its holder.
 pub(crate) const TOKEN: &str = "the tests' own token";
@@ -73,14 +71,8 @@ impl Instance {
         options: AdminOptions,
         live: LiveOptions,
     ) -> Self {
-        let counts = ShadowCounts::new();
-        let layer = RateLimitLayer::new(counters, Policy::new())
-            .on_decision(counts.listener())
-            .count_busy_clients();
-        let live_options = live
-            .shadow_counts(counts)
-            .readable_keys()
-            .without_rules(WithoutRules::Refuse);
+        let layer = RateLimitLayer::new(counters, Policy::new()).count_busy_clients();
+        let live_options = live.readable_keys().without_rules(WithoutRules::Refuse);
         let live = LiveRules::start(layer.handle(), store, live_options)
             .await
             .unwrap();

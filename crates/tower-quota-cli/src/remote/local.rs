@@ -9,7 +9,7 @@ use clap::Args;
 use http::Response;
 use tower_quota::{Policy, RateLimitLayer, RedisStore, redis::RedisStoreError};
 use tower_quota_admin::{AdminOptions, Author};
-use tower_quota_live::{LiveOptions, LiveRules, RedisRules, ShadowCounts, WithoutRules};
+use tower_quota_live::{LiveOptions, LiveRules, RedisRules, WithoutRules};
 use tower_quota_rules::Rules;
 use tower_service::Service;
 
@@ -98,9 +98,6 @@ async fn router(
         .start_deadline(timeout)
         // Start without rules, because the command may put the first ones.
         .without_rules(WithoutRules::Refuse)
-        // Count nothing here. Your services count the effect of the shadow document, since this
-        // process serves no requests.
-        .shadow_counts(ShadowCounts::new())
         .read_with(move |text, format| Rules::parse_with(text, format, &parts(&code)));
     if let Ok(seed) = env::var(KEY_SEED_VARIABLE) {
         options = options.key_seed(key_seed(&seed)?);

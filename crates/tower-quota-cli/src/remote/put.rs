@@ -9,7 +9,7 @@ use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
 use http::request::Builder;
 use tower_quota_rules::Rules;
 
-use super::api::{ApiAnswer, problems};
+use super::api::problems;
 use super::record::Record;
 use super::{Api, ChangeArguments};
 use crate::failure::Failure;
@@ -27,35 +27,18 @@ pub(crate) struct PutArguments {
     /// shows the changes and asks you, or refuses if there is no terminal.
     #[arg(long, value_name = "VERSION")]
     expect: Option<String>,
-    /// Replaces the shadow document. `--expect` then means the version of the shadow document.
-    #[arg(long)]
-    replace_shadow: bool,
-    /// Puts the rules as the shadow document. Shadow decisions are counted and have no effect.
-    #[arg(long)]
-    shadow: bool,
     #[command(flatten)]
     change: ChangeArguments,
 }
 
 pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     let rules = api.load.read(&arguments.file)?;
-    let shadow = api.get_if_any("/v1/rules/shadow")?;
-    if shadow.is_some() && !arguments.replace_shadow {
-        return Err(Failure::Problem(
-            "there is a shadow document: promote or abandon it, or replace it with --replace-shadow".into(),
-        ));
-    }
     let record = Record::of(&arguments.file);
     let recorded = record.read(api);
-    let (path, kind) = if arguments.shadow {
-        ("/v1/rules?shadow=true", "is the shadow document")
-    } else {
-        ("/v1/rules", "is in force")
-    };
-    let request = Request::put(path).header(CONTENT_TYPE, rules.format.media_type());
+    let request = Request::put("/v1/rules").header(CONTENT_TYPE, rules.format.media_type());
     let request = match (&arguments.expect, &recorded) {
         (None, Some(tag)) => request.header(IF_MATCH, tag),
-        (expect, _) => expecting(request, expect.as_deref(), shadow, &rules, api)?,
+        (expect, _) => expecting(request, expect.as_deref(), &rules, api)?,
     };
     let answer = api.send(arguments.change.on(request), &rules.text)?;
     if recorded.is_some() {
@@ -63,7 +46,7 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     }
     let put = answer.json()?;
     let text = format!(
-        "{}\nversion {} {kind}\n",
+        "{}\nversion {} is in force\n",
         problems(&put["warnings"]),
         put["number"]
     );
@@ -74,11 +57,10 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
 pub(super) fn expecting(
     request: Builder,
     expect: Option<&str>,
-    shadow: Option<ApiAnswer>,
     rules: &RulesText,
     api: &Api,
 ) -> Result<Builder, Failure> {
-    let newest = shadow.or(api.get_if_any("/v1/rules?newest=true")?);
+    let newest = api.get_if_any("/v1/rules?newest=true")?;
     let expected = match expect {
         Some("any") => newest,
         Some("none") => None,

@@ -1,13 +1,10 @@
-//! Runs the commands on versions of rules: `show`, `history`, `audit`, `rollback`, `shadow`,
-//! `promote` and `abandon`.
+//! Runs the commands on versions of rules: `show`, `history`, `audit` and `rollback`.
 
 use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
 use http::Request;
-use http::header::IF_MATCH;
-use http::request::Builder;
 use serde_json::json;
 
 use super::put::expecting;
@@ -48,7 +45,7 @@ pub(crate) struct ShowArguments {
 pub(crate) fn rollback(arguments: &RollbackArguments, api: &Api) -> Ended {
     let rules = api.version(Some(arguments.version))?.rules();
     let request = arguments.change.on(Request::post("/v1/rules/rollback"));
-    let request = expecting(request, arguments.expect.as_deref(), None, &rules, api)?;
+    let request = expecting(request, arguments.expect.as_deref(), &rules, api)?;
     let put = api.send_json(request, &json!({ "version": arguments.version }))?;
     let text = format!(
         "version {} is in force: the text of version {}\n",
@@ -77,27 +74,4 @@ pub(crate) fn show(arguments: &ShowArguments, api: &Api) -> Ended {
     fs::write(path, &answer.text).map_err(Failure::at(path.display()))?;
     Record::of(path).write(&answer.tag, api)?;
     Output::new(&shown, &format!("{}: version {number}\n", path.display()))
-}
-
-pub(crate) fn shadow(api: &Api) -> Ended {
-    Output::answer(api.get("/v1/rules/shadow")?)
-}
-
-pub(crate) fn promote(change: &ChangeArguments, api: &Api) -> Ended {
-    let request = Request::post("/v1/rules/shadow/promote");
-    end_shadow(change, api, request, "is in force")
-}
-
-pub(crate) fn abandon(change: &ChangeArguments, api: &Api) -> Ended {
-    let request = Request::delete("/v1/rules/shadow");
-    end_shadow(change, api, request, "is abandoned")
-}
-
-fn end_shadow(change: &ChangeArguments, api: &Api, request: Builder, done: &str) -> Ended {
-    let shadow = api.send(Request::get("/v1/rules/shadow"), "")?;
-    let number = shadow.version();
-    let request = request.header(IF_MATCH, shadow.tag);
-    api.send(change.on(request), "")?;
-    let text = format!("version {number} {done}\n");
-    Output::new(&json!({ "version": number }), &text)
 }

@@ -19,7 +19,7 @@ use tower::ServiceExt;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, router};
 use tower_quota_dev::TlsFiles;
-use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, ShadowCounts, WithoutRules};
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, WithoutRules};
 
 pub(crate) const TOKEN: &str = "a token of a test, 32 bytes long";
 
@@ -44,9 +44,7 @@ impl TestService {
             let live = LiveRules::start(
                 layer.handle(),
                 MemoryRules::new(),
-                LiveOptions::new()
-                    .shadow_counts(ShadowCounts::new())
-                    .without_rules(WithoutRules::Refuse),
+                LiveOptions::new().without_rules(WithoutRules::Refuse),
             )
             .await
             .unwrap();

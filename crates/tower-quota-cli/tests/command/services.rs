@@ -122,60 +122,6 @@ fn change_rules(target: &TestTarget) {
         audit.contains("rollback") && audit.contains("version 3"),
         "{audit}"
     );
-
-    let out = target
-        .run(&["put", &second, "--expect", "3", "--shadow"])
-        .expect(0);
-    assert!(out.contains("version 4 is the shadow document"), "{out}");
-    let report = target.run(&["shadow"]).expect(0);
-    assert!(
-        report.starts_with("number: 4\n") && report.contains("\nall instances instances: 0\n"),
-        "{report}"
-    );
-    assert!(
-        target
-            .run(&["promote"])
-            .expect(0)
-            .contains("version 4 is in force")
-    );
-    assert_eq!(target.run(&["abandon"]).code, 1);
-    target.run(&["rollback", "3", "--expect", "4"]).expect(0);
-}
-
-/// Puts rules after an operator abandons a shadow document, and next to a second shadow document.
-fn put_after_shadows(target: &TestTarget) {
-    let files = Files::new();
-    let rules = files.write("rules.yaml", RULES);
-    let put = |more: &[&str]| target.run(&[&["put", &rules], more].concat());
-    put(&[]).expect(0);
-    put(&["--expect", "1", "--shadow"]).expect(0);
-    target.run(&["abandon"]).expect(0);
-    assert_eq!(
-        put(&["--expect", "any"]).expect(0),
-        "version 3 is in force\n"
-    );
-    put(&["--expect", "3", "--shadow"]).expect(0);
-    for expected in ["any", "3", "4"] {
-        let refused = put(&["--expect", expected]);
-        assert_eq!(refused.code, 1, "{expected}");
-        assert!(
-            refused.error.contains("--replace-shadow"),
-            "{}",
-            refused.error
-        );
-    }
-    assert_eq!(target.run(&["shadow", "--json"]).json(0)["number"], 4);
-    assert_eq!(
-        put(&["--expect", "4", "--replace-shadow"]).expect(0),
-        "version 5 is in force\n"
-    );
-}
-
-#[test]
-fn put_replaces_no_shadow_unasked() {
-    let (service, server) = (TestService::start(), RedisServer::start());
-    put_after_shadows(&TestTarget::admin(&service));
-    put_after_shadows(&TestTarget::redis(server.url()));
 }
 
 /// Puts rules after a colleague has put other rules.

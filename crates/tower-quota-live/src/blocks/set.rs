@@ -121,8 +121,6 @@ impl BlockSet {
             return None;
         }
         let (entries, limit) = (self.entries.load(), limit.as_str());
-        // Drop the prefix, because the limits of a shadow document have the same overrides.
-        let limit = limit.strip_prefix(Policy::DRY_RUN_PREFIX).unwrap_or(limit);
         let of_client = entries.overrides.get(limit)?.get(&self.hash(key))?;
         let (now, mut quota, mut more) = (Time::now(), None, 0_u64);
         for block in of_client.iter().filter(|block| block.is_in_force(now)) {

@@ -9,7 +9,7 @@ use tower_quota_rules::{Format, Rules};
 use super::shared::FollowedRules;
 use crate::blocks::BlockKeys;
 use crate::error::ChangeError;
-use crate::version::{NewVersion, Version};
+use crate::version::Version;
 
 impl FollowedRules {
     /// Runs a user's job on a blocking thread, one job at a time.
@@ -51,7 +51,7 @@ impl FollowedRules {
         (self.options.reader)(text, format).map_err(ChangeError::Invalid)
     }
 
-    fn read_and_test(&self, text: &str, format: Format) -> Result<Rules, ChangeError> {
+    pub(crate) fn read_and_test(&self, text: &str, format: Format) -> Result<Rules, ChangeError> {
         let rules = self.read(text, format)?;
         let tests = rules.test();
         if tests.is_passed() {
@@ -61,22 +61,6 @@ impl FollowedRules {
                 "the document's own tests fail: {tests}"
             )))
         }
-    }
-
-    pub(crate) fn examine(&self, new: &NewVersion) -> Result<(), ChangeError> {
-        let rules = self.read_and_test(&new.text, new.format)?;
-        let refused = |reason: &str| Err(ChangeError::Refused(reason.to_owned()));
-        if !new.is_shadow {
-            return Ok(());
-        }
-        if self.options.counts.is_none() {
-            return refused("a shadow document shows nothing without `LiveOptions::shadow_counts`");
-        }
-        let Some(in_force) = self.in_force.load_full() else {
-            return refused("no document is in force yet: put the first one without `shadow`");
-        };
-        let policy = self.policy(&in_force.rules).dry_run(rules.policy());
-        policy.map(drop).map_err(ChangeError::Incompatible)
     }
 
     pub(super) fn policy(&self, rules: &Rules) -> Policy {

@@ -3,7 +3,7 @@ use tower_quota_rules::Rules;
 use crate::time::Time;
 use crate::version::Version;
 
-/// The documents in force on an instance.
+/// The document in force on an instance.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InForce {
@@ -11,8 +11,6 @@ pub struct InForce {
     pub version: Version,
     /// The rules of the version.
     pub rules: Rules,
-    /// The shadow document and its rules.
-    pub shadow: Option<(Version, Rules)>,
     /// The time since when this instance uses the version.
     pub since: Time,
     /// True if the version comes from the local copy, unconfirmed by the store.

@@ -15,7 +15,7 @@ use super::shared::{FollowedRules, Known};
 use crate::error::ChangeError;
 use crate::metrics;
 use crate::options::WithoutRules;
-use crate::store::{BlockChanges, RuleStoreError, StoreState};
+use crate::store::{BlockChanges, RuleStoreError};
 use crate::time::Time;
 use crate::version::{Version, VersionInfo};
 use crate::wait::{Backoff, jittered, now, pause};
@@ -40,9 +40,6 @@ impl FollowedRules {
             let last = now();
             let wait = if self.refresh().await {
                 backoff.reset();
-                if let Err(error) = self.report().await {
-                    tracing::debug!(%error, "the counts of a shadow document are not shared");
-                }
                 jittered(self.options.poll)
             } else {
                 backoff.next()
@@ -113,7 +110,7 @@ impl FollowedRules {
         let is_restored = match self.in_force.load_full() {
             // An empty or older store would remove the limits of all instances, so put the document
             // back.
-            Some(in_force) if state.newest() < Some(in_force.version.number) => {
+            Some(in_force) if state.current < Some(in_force.version.number) => {
                 self.store.restore(&in_force.version).await?
             }
             _ => false,
@@ -136,7 +133,9 @@ impl FollowedRules {
         if failure.is_none() {
             self.blocks.apply(core::mem::take(&mut state.blocks));
         }
-        self.take_documents(known, &state).await?;
+        if let Some(number) = state.current {
+            self.take_document(known, number).await?;
+        }
         (known.revision, known.is_doubtful) = (Some(revision), false);
         if failure.is_none() {
             self.keep_copy(revision).await;
@@ -144,52 +143,40 @@ impl FollowedRules {
         Ok(failure)
     }
 
-    async fn take_documents(
+    async fn take_document(
         self: &Arc<Self>,
         known: &mut Known,
-        state: &StoreState,
+        number: u64,
     ) -> Result<(), RuleStoreError> {
-        let Some(number) = state.current else {
-            return Ok(());
-        };
         let in_force = self.in_force.load_full();
         let old = in_force.as_deref();
-        let old_current = old.map(|old| (old.version.clone(), old.rules.clone()));
-        let old_shadow = old.and_then(|old| old.shadow.clone());
-        let mut current = self.document(known, old_current.as_ref(), number).await?;
+        let old_document = old.map(|old| (old.version.clone(), old.rules.clone()));
+        let mut current = self.document(known, old_document.as_ref(), number).await?;
         let is_confirmed = current.is_some();
         if current.is_none() {
-            current = match old_current {
+            current = match old_document {
                 // Keep the last good document after an invalid change.
                 Some(old) => Some(old),
                 None => self.last_good(number).await?,
             };
         }
-        let shadow = match state.shadow {
-            Some(number) => self.document(known, old_shadow.as_ref(), number).await?,
-            None => None,
-        };
         if let Some((version, rules)) = current {
             let is_new = old.is_none_or(|old| old.version != version);
-            let is_other_shadow = shadow.as_ref().map(|(version, _)| version)
-                != old_shadow.as_ref().map(|(version, _)| version);
             let next = InForce {
                 version,
                 rules,
-                shadow,
                 since: old
                     .filter(|_| !is_new)
                     .map_or_else(Time::now, |old| old.since),
                 is_local_copy: !is_confirmed && old.is_some_and(|old| old.is_local_copy),
             };
-            if !is_new && !is_other_shadow {
+            if !is_new {
                 self.in_force.store(Some(Arc::new(next)));
             } else if let Some((version, invalid)) = self.put_in_force(next).await {
                 self.reject(known, version, &invalid);
             }
         }
-        let numbers = [state.current, state.shadow];
-        let is_past = |rejected: &VersionInfo| !numbers.contains(&Some(rejected.number));
+        let is_past = |rejected: &VersionInfo| rejected.number != number;
         if known.rejected.as_ref().is_none_or(is_past) {
             known.rejected = None;
             self.health.is_valid();
@@ -247,43 +234,24 @@ impl FollowedRules {
     }
 
     /// Compiles the policy and replaces the layer's policy. Returns the version that cannot be used.
-    ///
-    /// Drops an incompatible shadow document.
     pub(crate) async fn put_in_force(
         self: &Arc<Self>,
-        mut next: InForce,
+        next: InForce,
     ) -> Option<(VersionInfo, ChangeError)> {
         let (before, info) = (self.number_and_hash(), next.version.info());
         // Work on a blocking thread. Compiling a large policy and dropping the old one take a
         // while.
         let work = self.blocking(move |shared| {
-            let mut policy = shared.policy(&next.rules);
-            let mut failure = None;
-            if let Some((version, rules)) = next.shadow.take() {
-                match policy.clone().dry_run(rules.policy()) {
-                    Ok(both) => {
-                        policy = both;
-                        next.shadow = Some((version, rules));
-                    }
-                    Err(error) => {
-                        failure = Some((version.info(), ChangeError::Incompatible(error)));
-                    }
-                }
-            }
+            let policy = shared.policy(&next.rules);
             let (number, author) = (next.version.number, next.version.author.clone());
             // Call this before the policy counts, so that a regional store knows the shares.
             (shared.options.on_document)(next.rules.document());
             shared.handle.replace_policy(policy.version(number));
-            if let Some(counts) = &shared.options.counts {
-                let shadow = next.shadow.as_ref();
-                counts.follow(shadow.map(|(version, _)| version));
-            }
             shared.in_force.store(Some(Arc::new(next)));
             shared.health.applied();
             tracing::info!(version = number, author, "rules are in force");
-            failure
         });
-        let failure = work.await.unwrap_or_else(|error| Some((info, error)));
+        let failure = work.await.err().map(|error| (info, error));
         let after = self.number_and_hash();
         if after != before {
             metrics::record_applied_rules(after.0, after.1);
@@ -352,7 +320,6 @@ impl FollowedRules {
         let next = InForce {
             version: copy.version,
             rules,
-            shadow: None,
             since: Time::now(),
             is_local_copy: true,
         };

@@ -11,8 +11,7 @@ use crate::blocks::BlockSet;
 use crate::error::StartError;
 use crate::metrics;
 use crate::options::LiveOptions;
-use crate::shadow::{ShadowCounts, ShadowReport};
-use crate::store::{RuleStore, RuleStoreError};
+use crate::store::RuleStore;
 use crate::version::VersionInfo;
 
 pub(crate) struct FollowedRules {
@@ -27,8 +26,6 @@ pub(crate) struct FollowedRules {
     pub(crate) known: Mutex<Known>,
     pub(super) place: Arc<Semaphore>,
     pub(crate) closing: watch::Sender<bool>,
-    instance: String,
-    reported: Mutex<ShadowReport>,
 }
 
 #[derive(Debug, Default)]
@@ -58,8 +55,6 @@ impl FollowedRules {
             known: Mutex::default(),
             place: Arc::new(Semaphore::new(1)),
             closing: watch::Sender::new(false),
-            instance: format!("{:016x}", fastrand::u64(..)),
-            reported: Mutex::default(),
         }
     }
 
@@ -80,21 +75,6 @@ impl FollowedRules {
         let in_force = self.in_force.load();
         let version = in_force.as_ref().map(|in_force| &in_force.version);
         version.map_or((0, 0), |version| (version.number, version.short_hash()))
-    }
-
-    /// Stores the counts of this instance if they have changed, for the sums of other instances.
-    pub(crate) async fn report(&self) -> Result<(), RuleStoreError> {
-        let Some(report) = self.options.counts.as_ref().and_then(ShadowCounts::report) else {
-            return Ok(());
-        };
-        let mut reported = self.reported.lock().await;
-        if report.requests > 0 && *reported != report {
-            self.store
-                .put_report(&self.instance, report.clone().bounded())
-                .await?;
-            *reported = report;
-        }
-        Ok(())
     }
 
     pub(crate) async fn audit(&self, record: AuditRecord) {

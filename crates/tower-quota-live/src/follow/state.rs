@@ -20,8 +20,6 @@ pub struct LiveState {
     pub reachable_since: Time,
     /// The version in force, if any.
     pub in_force: Option<VersionState>,
-    /// The version of the shadow document.
-    pub shadow: Option<VersionInfo>,
     /// The last unresolved error.
     pub last_error: Option<String>,
     /// The time of the first unresolved error.
@@ -166,9 +164,6 @@ impl Health {
                 since: in_force.since,
                 is_local_copy: in_force.is_local_copy,
             }),
-            shadow: in_force
-                .and_then(|in_force| in_force.shadow.as_ref())
-                .map(|(version, _)| version.info()),
             last_error: noted.failure.or(noted.invalid),
             failing_since: noted.failing_since,
             reloads: noted.reloads,

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use tower_quota::store::BoxStoreError;
-use tower_quota::{Algorithm, ClientKey, HandleError, Key, LimitStatus, Policy, Quota};
+use tower_quota::{Algorithm, ClientKey, HandleError, Key, LimitStatus, Quota};
 use tower_quota_rules::readable_key;
 
 use super::blocks::MANY_CLIENTS;
@@ -72,7 +72,6 @@ impl LiveRules {
         by: impl Into<By>,
     ) -> Result<Block, ChangeError> {
         let scope = self.handle().check_quota(limit, quota)?;
-        check_name(limit)?;
         if !self.follows_store() {
             let reason = "the code of this service makes its policy, so it has no overrides here";
             return Err(ChangeError::Refused(reason.to_owned()));
@@ -115,7 +114,6 @@ impl LiveRules {
         let (client, by) = (client.into(), by.into());
         let key = self.handle().key(limit, client)?;
         let quota = self.handle().quota(limit, client)?;
-        check_name(limit)?;
         let refused = |reason: &str| {
             let reason = format!("{limit:?} takes no credit of {units}: {reason}");
             Err(ChangeError::Refused(reason))
@@ -140,31 +138,21 @@ impl LiveRules {
             let takes_grant = |quota: Quota| {
                 quota.algorithm().is_bucket() && quota.algorithm() != Algorithm::LeakyBucket
             };
-            // Give the credit to the shadow document too, which has a counter of its own.
-            let shadow = format!("{}{limit}", Policy::DRY_RUN_PREFIX);
-            let of_shadow = live.handle().quota(&shadow, &key);
-            let shadow = of_shadow.is_ok_and(takes_grant).then_some(shadow);
             // Withhold the units first. A full bucket would begin with the units of the credit, and
             // get them twice.
             if takes_grant(quota) {
                 live.handle().withhold(&limit, &key, units).await?;
             }
-            if let Some(shadow) = &shadow {
-                live.handle().withhold(shadow, &key, units).await.ok();
-            }
             let block = live.shared.put_block(block).await?;
             // Wait until all instances know the credit. An instance without the credit cuts a
             // bucket to the usual capacity. A window keeps the used units, and needs no grant.
-            if takes_grant(quota) || shadow.is_some() {
+            if takes_grant(quota) {
                 pause(EVERYWHERE).await;
             }
             // Check that the credit is still in force. Otherwise the grant would give back units of
             // the usual quota.
             let known = live.shared.blocks.get(&block.id);
             let is_in_force = known.is_some_and(|known| known.is_in_force(Time::now()));
-            if let Some(shadow) = shadow.filter(|_| is_in_force) {
-                live.handle().grant(&shadow, &key, units).await.ok();
-            }
             let status = if takes_grant(quota) && is_in_force {
                 live.handle().grant(&limit, &key, units).await
             } else {
@@ -218,15 +206,5 @@ impl LiveRules {
         let record = AuditRecord::new(what, by, target, states);
         self.shared.audit(record).await;
         Ok(after)
-    }
-}
-
-/// Refuses the names of limits of a shadow document, which have the overrides of the other limits.
-fn check_name(limit: &str) -> Result<(), ChangeError> {
-    match limit.strip_prefix(Policy::DRY_RUN_PREFIX) {
-        None => Ok(()),
-        Some(name) => Err(ChangeError::Refused(format!(
-            "{limit:?} is a limit of the shadow document: name {name:?}, which counts for both documents"
-        ))),
     }
 }

@@ -4,17 +4,14 @@ use super::LiveRules;
 use crate::audit::{Action, AuditRecord};
 use crate::change::By;
 use crate::error::ChangeError;
-use crate::shadow::{ShadowReport, ShadowTotal};
 use crate::store::{RuleStoreError, StoreState};
 use crate::version::{NewVersion, Version, VersionInfo};
 
 impl LiveRules {
-    /// Puts a document in force on all instances, or makes it the shadow document.
+    /// Puts a document in force on all instances.
     ///
-    /// The change is refused unless the newest version is `expected`. The newest version is the
-    /// shadow document, if there is one, or 0 for an empty store. A put removes the old shadow
-    /// document. On return, the document is in force here. Other instances follow within two
-    /// seconds.
+    /// The change is refused unless the newest version is `expected`, 0 for an empty store. On
+    /// return, the document is in force here. Other instances follow within two seconds.
     ///
     /// # Errors
     /// Returns [`ChangeError`] with all problems of the document, the conflict, or the store's failure.
@@ -23,13 +20,8 @@ impl LiveRules {
         expected: Option<u64>,
         new: NewVersion,
     ) -> Result<Version, ChangeError> {
-        let what = if new.is_shadow {
-            Action::Shadow
-        } else {
-            Action::Put
-        };
         let comment = new.comment.clone();
-        let change = self.clone().replace(expected, new, what, comment);
+        let change = self.clone().replace(expected, new, Action::Put, comment);
         self.to_its_end(change).await?
     }
 
@@ -59,77 +51,6 @@ impl LiveRules {
                 .await
         };
         self.to_its_end(change).await?
-    }
-
-    /// Puts the shadow document with this number in force.
-    ///
-    /// # Errors
-    /// Returns [`RuleStoreError::Conflict`] if the shadow document has changed.
-    pub async fn promote(&self, shadow: u64, by: impl Into<By>) -> Result<(), ChangeError> {
-        self.end_shadow(Action::Promote, shadow, by.into()).await
-    }
-
-    /// Removes the shadow document with this number.
-    ///
-    /// # Errors
-    /// See [`promote`](Self::promote).
-    pub async fn abandon(&self, shadow: u64, by: impl Into<By>) -> Result<(), ChangeError> {
-        self.end_shadow(Action::Abandon, shadow, by.into()).await
-    }
-
-    async fn end_shadow(&self, what: Action, shadow: u64, by: By) -> Result<(), ChangeError> {
-        let live = self.clone();
-        let change = async move {
-            let (store, current) = (&live.shared.store, live.stored().await?.current);
-            let (before, after) = match what {
-                Action::Promote => {
-                    store.promote(shadow).await?;
-                    (current, Some(shadow))
-                }
-                _ => {
-                    store.abandon(shadow).await?;
-                    (Some(shadow), current)
-                }
-            };
-            live.shared.refresh().await;
-            live.record(what, by, before, after).await;
-            Ok(())
-        };
-        self.to_its_end(change).await?
-    }
-
-    /// Returns the differences between the shadow document and the document in force, on this
-    /// instance.
-    ///
-    /// Returns `None` without a shadow document, or without
-    /// [counts](crate::LiveOptions::shadow_counts).
-    #[must_use]
-    pub fn shadow(&self) -> Option<ShadowReport> {
-        self.shared.options.counts.as_ref()?.report()
-    }
-
-    /// Returns the differences between the shadow document and the document in force, on all
-    /// instances.
-    ///
-    /// Counts of other instances are at most a [poll](crate::LiveOptions::poll_every) old. With a
-    /// store such as a file, you get only the counts of this instance. Returns `None` without a
-    /// shadow document.
-    ///
-    /// # Errors
-    /// See [`history`](Self::history).
-    pub async fn shadow_of_all(&self) -> Result<Option<ShadowTotal>, RuleStoreError> {
-        let Some(shadow) = self.state().shadow.map(|shadow| shadow.number) else {
-            return Ok(None);
-        };
-        self.shared.report().await?;
-        let reports = self.shared.store.reports(shadow).await?;
-        let own = self
-            .shadow()
-            .filter(|own| own.version == shadow && own.requests > 0);
-        Ok(Some(match own {
-            Some(own) if reports.is_empty() => ShadowTotal::of(shadow, &[own]),
-            _ => ShadowTotal::of(shadow, &reports),
-        }))
     }
 
     /// Returns the latest versions without their texts, the newest first.
@@ -208,27 +129,20 @@ impl LiveRules {
     ) -> Result<Version, ChangeError> {
         let examined = self
             .shared
-            .work(move |shared| shared.examine(&new).map(|()| new));
+            .work(move |shared| shared.read_and_test(&new.text, new.format).map(|_| new));
         let new = examined.await??;
         let before = self.stored().await?;
         let new = new.above(self.shared.number_and_hash().0);
         let version = self.shared.store.put(expected, new).await?;
         // Apply the change before its record, since recording may take a moment.
         self.shared.refresh().await;
-        let by = || By::new(&version.author);
-        if before.shadow.is_some() {
-            let reason = format!("version {} took its place", version.number);
-            let by = by().comment(reason);
-            self.record(Action::Abandon, by, before.shadow, before.current)
-                .await;
-        }
-        let by = by().comment(comment);
+        let by = By::new(&version.author).comment(comment);
         self.record(what, by, before.current, Some(version.number))
             .await;
         Ok(version)
     }
 
-    /// Returns the numbers of the documents in the store.
+    /// Returns the state of the store.
     ///
     /// # Errors
     /// See [`history`](Self::history).

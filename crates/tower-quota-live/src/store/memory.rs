@@ -24,7 +24,6 @@ struct Kept {
     revision: u64,
     latest: u64,
     current: Option<u64>,
-    shadow: Option<u64>,
     versions: BTreeMap<u64, Version>,
     blocks: HashMap<String, Block>,
     records: VecDeque<AuditRecord>,
@@ -64,21 +63,6 @@ impl MemoryRules {
         self.lock().expect(expected)
     }
 
-    #[cfg(feature = "file")]
-    pub(super) fn shadow_text(&self, number: u64) -> Result<String, RuleStoreError> {
-        let kept = self.lock();
-        if kept.shadow != Some(number) {
-            return Err(RuleStoreError::Conflict {
-                current: kept.newest(),
-            });
-        }
-        let version = kept
-            .versions
-            .get(&number)
-            .ok_or(RuleStoreError::UnknownVersion(number))?;
-        Ok(version.text.clone())
-    }
-
     pub(super) fn put_now(
         &self,
         expected: Option<u64>,
@@ -87,33 +71,24 @@ impl MemoryRules {
         self.change(|kept| {
             kept.expect(expected)?;
             kept.latest = kept.latest.max(new.above) + 1;
-            let (number, is_shadow) = (kept.latest, new.is_shadow);
+            let number = kept.latest;
             let version = Version::new(number, new);
             kept.versions.insert(number, version.clone());
-            kept.shadow = is_shadow.then_some(number);
-            if !is_shadow {
-                kept.current = Some(number);
-            }
-            let (oldest, current) = (number.saturating_sub(KEPT_VERSIONS), kept.current);
-            kept.versions
-                .retain(|known, _| *known > oldest || Some(*known) == current);
+            kept.current = Some(number);
+            let oldest = number.saturating_sub(KEPT_VERSIONS);
+            kept.versions.retain(|known, _| *known > oldest);
             Ok(version)
         })
     }
 }
 
 impl Kept {
-    fn newest(&self) -> Option<u64> {
-        self.shadow.or(self.current)
-    }
-
     fn expect(&self, expected: Option<u64>) -> Result<(), RuleStoreError> {
-        match self.newest() {
-            newest if expected.is_some_and(|expected| expected != newest.unwrap_or(0)) => {
-                Err(RuleStoreError::Conflict { current: newest })
-            }
-            _ => Ok(()),
+        let current = self.current;
+        if expected.is_some_and(|expected| expected != current.unwrap_or(0)) {
+            return Err(RuleStoreError::Conflict { current });
         }
+        Ok(())
     }
 
     fn make_room(&mut self, is_of_penalty: bool) -> Result<(), RuleStoreError> {
@@ -125,16 +100,6 @@ impl Kept {
         let soonest = of_penalties.min_by_key(|block| block.until);
         let id = soonest.ok_or(RuleStoreError::TooManyBlocks)?.id.clone();
         self.blocks.remove(&id);
-        Ok(())
-    }
-
-    fn take_shadow(&mut self, number: u64) -> Result<(), RuleStoreError> {
-        if self.shadow != Some(number) {
-            return Err(RuleStoreError::Conflict {
-                current: self.newest(),
-            });
-        }
-        self.shadow = None;
         Ok(())
     }
 }
@@ -153,7 +118,6 @@ impl RuleStore for MemoryRules {
         let state = (known != Some(kept.revision)).then(|| StoreState {
             revision: kept.revision,
             current: kept.current,
-            shadow: kept.shadow,
             blocks: BlockChanges::all(
                 kept.blocks
                     .values()
@@ -182,18 +146,6 @@ impl RuleStore for MemoryRules {
 
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
         ready(self.put_now(expected, new))
-    }
-
-    fn promote(&self, shadow: u64) -> Reply<'_, ()> {
-        ready(self.change(|kept| {
-            kept.take_shadow(shadow)?;
-            kept.current = Some(shadow);
-            Ok(())
-        }))
-    }
-
-    fn abandon(&self, shadow: u64) -> Reply<'_, ()> {
-        ready(self.change(|kept| kept.take_shadow(shadow)))
     }
 
     fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {

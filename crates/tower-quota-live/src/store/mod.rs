@@ -25,10 +25,9 @@ pub(crate) use self::redis::{RedisConnection, check_name};
 pub use self::state::{BlockChanges, StoreState};
 use super::audit::AuditRecord;
 use super::blocks::Block;
-use super::shadow::ShadowReport;
 use super::version::{NewVersion, Version, VersionInfo};
 
-/// The number of versions in a store, in addition to the version in force.
+/// The number of versions in a store, the version in force included.
 pub const KEPT_VERSIONS: u64 = 50;
 /// The number of audit records in a store.
 pub const KEPT_RECORDS: usize = 1_000;
@@ -36,9 +35,6 @@ pub const KEPT_RECORDS: usize = 1_000;
 pub const MOST_BLOCKS: usize = 10_000;
 /// The maximum number of blocks by penalties. The remaining space is for operators.
 pub const MOST_PENALTY_BLOCKS: usize = 8_000;
-
-/// The maximum number of instances with reports of a shadow document.
-pub const KEPT_REPORTS: usize = 1_000;
 
 /// A pending answer of a store.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, RuleStoreError>> + Send + 'a>>;
@@ -62,26 +58,12 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// Returns the latest versions without their texts, the newest first.
     fn history(&self, most: usize) -> Reply<'_, Vec<VersionInfo>>;
 
-    /// Stores a document under a new number, in force or as the shadow document.
-    ///
-    /// The document replaces an earlier shadow document.
+    /// Stores a document under a new number, and puts the document in force.
     ///
     /// # Errors
-    /// Returns [`RuleStoreError::Conflict`] unless `expected` is the [newest](StoreState::newest)
+    /// Returns [`RuleStoreError::Conflict`] unless `expected` is the [current](StoreState::current)
     /// version, 0 for an empty store, or `None` for any.
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version>;
-
-    /// Puts the shadow document with this number in force.
-    ///
-    /// # Errors
-    /// Returns [`RuleStoreError::Conflict`] if the shadow document has changed.
-    fn promote(&self, shadow: u64) -> Reply<'_, ()>;
-
-    /// Removes the shadow document with this number.
-    ///
-    /// # Errors
-    /// See [`promote`](Self::promote).
-    fn abandon(&self, shadow: u64) -> Reply<'_, ()>;
 
     /// Restores a lost version. Returns whether the store had lost it.
     ///
@@ -110,23 +92,6 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the latest audit records, the newest first.
     fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>>;
-
-    /// Stores an instance's counts of a shadow document, and replaces earlier counts.
-    ///
-    /// Limit the number of reports, and let them expire. The default does not store reports, for
-    /// stores of a single instance.
-    fn put_report<'a>(&'a self, instance: &'a str, report: ShadowReport) -> Reply<'a, ()> {
-        let _ = (instance, report);
-        Box::pin(core::future::ready(Ok(())))
-    }
-
-    /// Returns the reports of all instances about this shadow document.
-    ///
-    /// The default returns an empty list.
-    fn reports(&self, shadow: u64) -> Reply<'_, Vec<ShadowReport>> {
-        let _ = shadow;
-        Box::pin(core::future::ready(Ok(Vec::new())))
-    }
 
     /// Returns a receiver that is marked changed after a possible change of the state.
     ///

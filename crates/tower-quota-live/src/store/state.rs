@@ -14,8 +14,6 @@ pub struct StoreState {
     pub began: u64,
     /// The number of the version in force.
     pub current: Option<u64>,
-    /// The number of the shadow document.
-    pub shadow: Option<u64>,
     /// The blocks and allowances changed since the known revision.
     pub blocks: BlockChanges,
     /// The failure of a part of the store. The previous data of the failed part stays valid.
@@ -76,13 +74,5 @@ impl BlockChanges {
 impl StoreState {
     pub(crate) fn has_lost(&self, known: Option<u64>) -> bool {
         known.is_some_and(|known| self.began > known || self.revision < known)
-    }
-
-    /// Returns the version for the `expected` of the next [`put`](super::RuleStore::put).
-    ///
-    /// A put removes the shadow document, so this is the shadow document's number, if there is one.
-    #[must_use]
-    pub fn newest(&self) -> Option<u64> {
-        self.shadow.or(self.current)
     }
 }

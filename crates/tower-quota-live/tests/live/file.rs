@@ -4,10 +4,8 @@ use std::fs;
 #[cfg(unix)]
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use tower_quota::MemoryStore;
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{
     BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, RuleStore, RuleStoreError,
@@ -227,22 +225,6 @@ async fn replaced_file_keeps_its_permissions() {
         .await
         .unwrap();
     assert_eq!(mode(&path), 0o600);
-}
-
-#[tokio::test]
-async fn shadow_of_file_is_written_when_promoted() {
-    let (_folder, path) = rules_file(500);
-    let store: Arc<dyn RuleStore> = Arc::new(FileRules::new(&path).unwrap().writable());
-    let rare = || LiveOptions::new().poll_every(Duration::from_secs(600));
-    let start = async || Instance::counting(MemoryStore::new(), Arc::clone(&store), rare()).await;
-    let [one, other] = [start().await, start().await];
-    one.live.put(Some(1), new(501).shadow()).await.unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), document(500));
-    eventually("both know it", async || other.live.state().shadow.is_some()).await;
-    assert_eq!(other.limits("ann").await, [500, 1000, 501, 1002]);
-    one.live.promote(2, "ann").await.unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), document(501));
-    other.until_in_force(2).await;
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use tower_quota::{Decision, MemoryStore, Policy, RateLimitLayer, ResponseBody, S
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{
     Block, BlockTarget, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules,
-    RuleStore, ShadowCounts, StartError, Version, WithoutRules,
+    RuleStore, StartError, Version, WithoutRules,
 };
 use tower_quota_rules::Format;
 
@@ -83,7 +83,7 @@ impl Instance {
         Self::start(MemoryRules::new(), LiveOptions::new()).await
     }
 
-    /// Starts an instance that counts in this store, with a listener for shadow documents.
+    /// Starts an instance that counts in this store.
     pub(crate) async fn counting<S: Store>(
         counters: S,
         store: Arc<dyn RuleStore>,
@@ -99,12 +99,8 @@ impl Instance {
         store: Arc<dyn RuleStore>,
         options: LiveOptions,
     ) -> Result<Self, StartError> {
-        let counts = ShadowCounts::new();
-        let layer = RateLimitLayer::new(counters, Policy::new())
-            .attach_decision()
-            .on_decision(counts.listener());
-        let live =
-            LiveRules::start_shared(layer.handle(), store, options.shadow_counts(counts)).await?;
+        let layer = RateLimitLayer::new(counters, Policy::new()).attach_decision();
+        let live = LiveRules::start_shared(layer.handle(), store, options).await?;
         let inner =
             service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(String::new())));
         Ok(Self {

@@ -133,14 +133,6 @@ impl RuleStore for FailingHistory {
         self.rules.put(expected, new)
     }
 
-    fn promote(&self, shadow: u64) -> Reply<'_, ()> {
-        self.rules.promote(shadow)
-    }
-
-    fn abandon(&self, shadow: u64) -> Reply<'_, ()> {
-        self.rules.abandon(shadow)
-    }
-
     fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
         self.rules.restore(version)
     }
@@ -270,6 +262,13 @@ async fn rollback_is_a_new_version() {
             "rollback to version 1"
         ]
     );
+    let refused = instance.live.rollback(Some(3), 1, "bob").await;
+    assert!(matches!(
+        refused,
+        Err(ChangeError::Store(RuleStoreError::Conflict {
+            current: Some(4)
+        }))
+    ));
     let missing = instance.live.rollback(None, 77, "bob").await;
     assert!(matches!(
         missing,
@@ -407,16 +406,6 @@ async fn invalid_document_is_reported_after_an_outage() {
     .await;
     let error = instance.live.state().last_error.unwrap_or_default();
     assert!(error.contains("version 2 is invalid"), "{error}");
-}
-
-#[tokio::test]
-async fn shadow_needs_a_document_in_force() {
-    let instance = Instance::in_memory().await;
-    let refused = instance.live.put(None, new(5).shadow()).await;
-    assert!(
-        matches!(refused, Err(ChangeError::Refused(_))),
-        "{refused:?}"
-    );
 }
 
 #[tokio::test]

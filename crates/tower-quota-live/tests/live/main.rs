@@ -13,7 +13,6 @@ mod overrides;
 mod processes;
 mod redis;
 mod servers;
-mod shadows;
 mod start;
 mod stores;
 mod top;

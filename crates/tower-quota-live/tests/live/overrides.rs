@@ -152,46 +152,6 @@ overrides: { ann: { limits: { one: 600/day } } }
 }
 
 #[tokio::test]
-async fn shadow_document_counts_by_the_override() {
-    let instance = Instance::in_memory().await;
-    instance.put(new(500)).await;
-    instance.put(new(5).shadow()).await;
-    override_until(&instance, tomorrow()).await.unwrap();
-    assert_eq!(instance.limits("ann").await, [700, 1_000, 700, 10]);
-    assert_eq!(instance.limits("bob").await, [500, 1_000, 5, 10]);
-}
-
-#[tokio::test]
-async fn shadow_document_gives_the_credit() {
-    let instance = Instance::in_memory().await;
-    let document = "limits: [{ name: one, quota: 5 per 300 days, key: header user }]";
-    let new = || yaml(document);
-    instance.put(new()).await;
-    instance.put(new().shadow()).await;
-    let both = [instance.clone(), instance.clone()];
-    assert_eq!(admitted(&both, "ann").await, 5);
-    let credit = instance.live.credit("one", "ann", 3, tomorrow(), "ops");
-    credit.await.unwrap();
-    assert_eq!(admitted(&both, "ann").await, 3);
-    let differences = instance.live.shadow().unwrap();
-    assert_eq!(differences.shadow_refused, 2, "{differences:?}");
-    assert_eq!(differences.only_shadow_refuses, 0, "{differences:?}");
-}
-
-#[tokio::test]
-async fn override_of_shadow_limit_is_refused() {
-    let instance = Instance::in_memory().await;
-    instance.put(new(500)).await;
-    instance.put(new(5).shadow()).await;
-    let made = override_of(&instance, "~one", "ann", window(700), tomorrow());
-    let error = made.await.unwrap_err().to_string();
-    assert!(error.contains("\"one\""), "{error}");
-    let made = instance.live.credit("~one", "ann", 5, tomorrow(), "ops");
-    let error = made.await.unwrap_err().to_string();
-    assert!(error.contains("\"one\""), "{error}");
-}
-
-#[tokio::test]
 async fn overrides_from_code_and_operators_both_apply() {
     let options = LiveOptions::new().with_policy(|policy| {
         policy.overrides(|limit, key, _| {

@@ -98,15 +98,7 @@ async fn documented_rights_suffice() {
     );
     one.put(new(5)).await;
     other.until_in_force(1).await;
-    one.put(new(6).shadow()).await;
-    one.ask("ann").await;
-    assert_eq!(
-        one.live.shadow_of_all().await.unwrap().unwrap().instances,
-        1
-    );
-    one.live.promote(2, "ann").await.unwrap();
-    one.put(new(7).shadow()).await;
-    one.live.abandon(3, "ann").await.unwrap();
+    one.put(new(6)).await;
     one.live.rollback(None, 1, "ann").await.unwrap();
     let hour = NewBlock::block(Duration::from_secs(3_600), "ann");
     let block = one
@@ -120,9 +112,9 @@ async fn documented_rights_suffice() {
             one.live.history(9).await.unwrap().len(),
             one.live.audit(99).await.unwrap().len()
         ),
-        (4, 8)
+        (3, 5)
     );
-    other.until_in_force(4).await;
+    other.until_in_force(3).await;
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ fn conflict<T: std::fmt::Debug>(result: Result<T, RuleStoreError>) -> Option<u64
 }
 
 async fn keeps_the_rules_of_stores(store: &dyn RuleStore) {
-    assert_eq!(state(store).await.newest(), None);
+    assert_eq!(state(store).await.current, None);
     assert_eq!(store.current().await.unwrap(), None);
     assert_eq!(conflict(store.put(Some(1), new(1)).await), None);
 
@@ -51,30 +51,9 @@ async fn keeps_the_rules_of_stores(store: &dyn RuleStore) {
     let known = state(store).await.revision;
     assert_eq!(store.state(Some(known)).await.unwrap(), None);
 
-    // A shadow document leaves the active document unchanged, and writers must know of the shadow
-    // document.
-    let shadow = store.put(Some(2), new(3).shadow()).await.unwrap().number;
-    let both = state(store).await;
-    assert_eq!(
-        (both.current, both.shadow, both.newest()),
-        (Some(2), Some(3), Some(3))
-    );
-    assert_eq!(conflict(store.put(Some(2), new(4)).await), Some(3));
-    assert_eq!(conflict(store.promote(2).await), Some(3));
-    store.promote(shadow).await.unwrap();
-    assert_eq!(
-        (state(store).await.current, state(store).await.shadow),
-        (Some(3), None)
-    );
-    store.put(None, new(4).shadow()).await.unwrap();
-    store.abandon(4).await.unwrap();
-    assert_eq!(conflict(store.abandon(4).await), Some(3));
-    assert_eq!(state(store).await.newest(), Some(3));
-
-    // Numbers only go up, and a put removes the shadow document.
-    store.put(None, new(9).shadow()).await.unwrap();
-    assert_eq!(store.put(None, new(1)).await.unwrap().number, 6);
-    assert_eq!(state(store).await.shadow, None);
+    // Numbers only go up.
+    assert_eq!(store.put(None, new(1)).await.unwrap().number, 3);
+    assert_eq!(state(store).await.current, Some(3));
     assert_eq!(
         store.put(None, new(1).above(100)).await.unwrap().number,
         101
@@ -83,15 +62,14 @@ async fn keeps_the_rules_of_stores(store: &dyn RuleStore) {
 
 async fn bounds_what_it_keeps(store: &dyn RuleStore) {
     let first = store.put(None, new(1)).await.unwrap().number;
-    // The store keeps the active version, after any number of shadow documents.
     for _ in 0..60 {
-        store.put(None, new(2).shadow()).await.unwrap();
+        store.put(None, new(2)).await.unwrap();
     }
     let history = store.history(1_000).await.unwrap();
-    assert_eq!(history.len() as u64, KEPT_VERSIONS + 1);
+    assert_eq!(history.len() as u64, KEPT_VERSIONS);
     assert_eq!(
         (history[0].number, history.last().unwrap().number),
-        (first + 60, first)
+        (first + 60, first + 61 - KEPT_VERSIONS)
     );
     assert_eq!(history[0].bytes, document(2).len());
     assert!(store.current().await.unwrap().is_some());
@@ -163,8 +141,7 @@ async fn changes_are_in_the_audit_log() {
     let instance = Instance::start(redis, LiveOptions::new()).await;
     let live = &instance.live;
     live.put(None, new(5)).await.unwrap();
-    live.put(None, new(6).shadow()).await.unwrap();
-    live.promote(2, "bob").await.unwrap();
+    live.put(None, new(6)).await.unwrap();
     live.rollback(None, 1, "bob").await.unwrap();
     instance.ask("secret-key").await;
     live.reset("one", "secret-key", "carol").await.unwrap();
@@ -187,8 +164,7 @@ async fn changes_are_in_the_audit_log() {
         .collect();
     let expected = [
         ("put", "ann"),
-        ("shadow", "ann"),
-        ("promote", "bob"),
+        ("put", "ann"),
         ("rollback", "bob"),
         ("reset", "carol"),
         ("grant", "carol"),

@@ -209,26 +209,8 @@ impl RuleStore for FileRules {
             })?;
             let mut known = self.known.lock().await;
             self.memory.expect(expected)?;
-            if !new.is_shadow {
-                self.write(&mut known, new.text.clone()).await?;
-            }
+            self.write(&mut known, new.text.clone()).await?;
             self.memory.put_now(expected, new)
-        })
-    }
-
-    fn promote(&self, shadow: u64) -> Reply<'_, ()> {
-        Box::pin(async move {
-            let mut known = self.known.lock().await;
-            let text = self.memory.shadow_text(shadow)?;
-            self.write(&mut known, text).await?;
-            self.memory.promote(shadow).await
-        })
-    }
-
-    fn abandon(&self, shadow: u64) -> Reply<'_, ()> {
-        Box::pin(async move {
-            let _known = self.known.lock().await;
-            self.memory.abandon(shadow).await
         })
     }
 

@@ -1,7 +1,7 @@
 //! Keeps rules in Redis, shared by all instances.
 //!
 //! ```text
-//! quota:rules:{NAME}:state      hash: revision, began, marked_since, latest, current, shadow
+//! quota:rules:{NAME}:state      hash: revision, began, marked_since, latest, current
 //! quota:rules:{NAME}:versions   hash: number -> author, comment, time, format, hash (JSON)
 //! quota:rules:{NAME}:texts      hash: number -> the document
 //! quota:rules:{NAME}:blocks     hash: id -> block (JSON)
@@ -9,19 +9,17 @@
 //! quota:rules:{NAME}:revisions  sorted set: id by the revision at which the block was put or removed
 //! quota:rules:{NAME}:penalties  sorted set: id of the block of a penalty by the instant at which the block ends
 //! quota:rules:{NAME}:audit      list: the latest records (JSON)
-//! quota:rules:{NAME}:reports    hash: instance -> its counts of the shadow document (JSON); `shadow`; expires
 //! quota:rules:{NAME}:changed    channel: the revision, at every change
 //! ```
 //!
 //! The keys share a hash tag, hence a slot of a cluster. A change is a single script call, so it is
-//! atomic. Only the reports expire, so `volatile` eviction policies keep the other keys.
+//! atomic. The keys do not expire, so `volatile` eviction policies keep them.
 
 mod announce;
 mod connection;
 
 use core::fmt;
 use core::time::Duration;
-use std::collections::HashMap;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands as _, FromRedisValue, RedisResult, Script, ScriptInvocation, Value};
@@ -31,12 +29,11 @@ use tower_quota_redis::{RedisConfigError, RedisLocator, RedisStore};
 use self::announce::Announcements;
 pub(crate) use self::connection::RedisConnection;
 use super::{
-    BlockChanges, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS,
-    Reply, RuleStore, RuleStoreError, StoreState,
+    BlockChanges, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS, Reply, RuleStore,
+    RuleStoreError, StoreState,
 };
 use crate::audit::AuditRecord;
 use crate::blocks::Block;
-use crate::shadow::ShadowReport;
 use crate::time::Time;
 use crate::version::{NewVersion, Version, VersionInfo};
 
@@ -55,13 +52,12 @@ pub struct RedisRules {
 }
 
 struct RedisKeys {
-    script: [String; 8],
+    script: [String; 7],
     audit: String,
     channel: String,
 }
 
 impl RedisRules {
-    const REPORTS_KEPT: Duration = Duration::from_secs(24 * 3_600);
     /// The deadline of a call, connecting included.
     pub const DEADLINE: Duration = Duration::from_secs(2);
 
@@ -99,7 +95,6 @@ impl RedisRules {
                 "texts",
                 "blocks",
                 "ends",
-                "reports",
                 "revisions",
                 "penalties",
             ]
@@ -207,7 +202,7 @@ impl RedisRules {
         else {
             return Ok(None);
         };
-        let (revision, began, current, shadow) = numbers;
+        let (revision, began, current) = numbers;
         // Skip blocks from a later version of the program.
         let block = |text: Option<String>| text.and_then(|text| self.json::<Block>(&text).ok());
         let changed = ids.into_iter().zip(stored.into_iter().map(block));
@@ -215,7 +210,6 @@ impl RedisRules {
             revision,
             began,
             current,
-            shadow,
             blocks: BlockChanges {
                 is_complete,
                 changed: changed.collect(),
@@ -224,17 +218,12 @@ impl RedisRules {
         };
         Ok(Some((state, has_more)))
     }
-
-    async fn end_shadow(&self, operation: &str, shadow: u64) -> Result<(), RuleStoreError> {
-        let mut end = self.operation(operation);
-        self.run::<()>(end.arg(shadow)).await.map(drop)
-    }
 }
 
 /// The numbers of the state, whether the page has all blocks, whether another page follows, and the
 /// ids of changed blocks with the remaining blocks.
 type Page = (
-    (u64, u64, Option<u64>, Option<u64>),
+    (u64, u64, Option<u64>),
     bool,
     bool,
     Vec<String>,
@@ -342,7 +331,7 @@ impl RuleStore for RedisRules {
 
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
         Box::pin(async move {
-            let (above, is_shadow) = (new.above, u8::from(new.is_shadow));
+            let above = new.above;
             let version = Version::new(0, new);
             let mut put = self.operation("put");
             put.arg(
@@ -351,22 +340,13 @@ impl RuleStore for RedisRules {
                     .unwrap_or_default(),
             )
             .arg(above)
-            .arg(is_shadow);
-            put.arg(KEPT_VERSIONS)
-                .arg(self.to_json(&info_of(&version))?)
-                .arg(&version.text);
+            .arg(KEPT_VERSIONS)
+            .arg(self.to_json(&info_of(&version))?)
+            .arg(&version.text);
             let number: Option<u64> = self.run(&put).await?;
             let number = number.ok_or_else(|| self.unreadable("a version has no number"))?;
             Ok(Version { number, ..version })
         })
-    }
-
-    fn promote(&self, shadow: u64) -> Reply<'_, ()> {
-        Box::pin(self.end_shadow("promote", shadow))
-    }
-
-    fn abandon(&self, shadow: u64) -> Reply<'_, ()> {
-        Box::pin(self.end_shadow("abandon", shadow))
     }
 
     fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
@@ -438,31 +418,6 @@ impl RuleStore for RedisRules {
                 .call(async |mut redis| redis.lrange(&self.keys.audit, 0, last).await)
                 .await?;
             records.iter().map(|record| self.json(record)).collect()
-        })
-    }
-
-    fn put_report<'a>(&'a self, instance: &'a str, report: ShadowReport) -> Reply<'a, ()> {
-        Box::pin(async move {
-            let mut put = self.operation("put_report");
-            put.arg(report.version)
-                .arg(instance)
-                .arg(self.to_json(&report)?);
-            put.arg(KEPT_REPORTS).arg(Self::REPORTS_KEPT.as_secs());
-            self.run::<()>(&put).await.map(drop)
-        })
-    }
-
-    fn reports(&self, shadow: u64) -> Reply<'_, Vec<ShadowReport>> {
-        Box::pin(async move {
-            let key = &self.keys.script[5];
-            let mut stored: HashMap<String, String> = self
-                .call(async |mut redis| redis.hgetall(key).await)
-                .await?;
-            // The field `shadow` is the number of the shadow document.
-            if stored.remove("shadow") != Some(shadow.to_string()) {
-                return Ok(Vec::new());
-            }
-            stored.values().map(|report| self.json(report)).collect()
         })
     }
 

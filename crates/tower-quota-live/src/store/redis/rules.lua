@@ -1,7 +1,7 @@
 -- One change of the rules, or a look at them. All keys share one hash tag.
 -- ARGV: the operation, the channel, then what the operation takes. An answer is a word and a value.
-local state, infos, texts, blocks, ends, reports = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local revisions, penalties = KEYS[7], KEYS[8]
+local state, infos, texts, blocks, ends = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local revisions, penalties = KEYS[6], KEYS[7]
 local operation, channel = ARGV[1], ARGV[2]
 
 local function microseconds()
@@ -22,18 +22,9 @@ local function publish(revision)
   redis.call('PUBLISH', channel, revision)
 end
 
-local function newest()
-  return redis.call('HGET', state, 'shadow') or redis.call('HGET', state, 'current')
-end
-
-local function conflict()
-  return { 'conflict', newest() }
-end
-
 local function drop_old(latest, kept)
-  local current = redis.call('HGET', state, 'current')
   for _, number in ipairs(redis.call('HKEYS', infos)) do
-    if tonumber(number) <= latest - kept and number ~= current then
+    if tonumber(number) <= latest - kept then
       redis.call('HDEL', infos, number)
       redis.call('HDEL', texts, number)
     end
@@ -87,7 +78,7 @@ end
 
 if operation == 'state' then
   local known, is_next_page, page = ARGV[3], ARGV[4] == '1', tonumber(ARGV[5])
-  local parts = redis.call('HMGET', state, 'revision', 'began', 'marked_since', 'current', 'shadow')
+  local parts = redis.call('HMGET', state, 'revision', 'began', 'marked_since', 'current')
   local revision = parts[1] or '0'
   if revision == known and not is_next_page then
     return { 'same', false }
@@ -104,20 +95,20 @@ if operation == 'state' then
     revision, has_more = string.format('%.0f', tonumber(found[#found])), 1
   end
   local changed = #ids > 0 and redis.call('HMGET', blocks, unpack(ids)) or {}
-  local numbers = { revision, parts[2] or '0', parts[4], parts[5] }
+  local numbers = { revision, parts[2] or '0', parts[4] }
   return { 'ok', { numbers, is_complete and 1 or 0, has_more, ids, changed } }
 end
 
 if operation == 'put' then
-  local expected, above, is_shadow, kept, info, text = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-  if expected ~= '' and expected ~= (newest() or '0') then
-    return conflict()
+  local expected, above, kept, info, text = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7]
+  local current = redis.call('HGET', state, 'current')
+  if expected ~= '' and expected ~= (current or '0') then
+    return { 'conflict', current }
   end
   local latest = math.max(tonumber(redis.call('HGET', state, 'latest') or '0'), above) + 1
   local number = string.format('%.0f', latest)
-  redis.call('HSET', state, 'latest', number)
-  redis.call('HDEL', state, 'shadow', 'restored')
-  redis.call('HSET', state, is_shadow == '1' and 'shadow' or 'current', number)
+  redis.call('HSET', state, 'latest', number, 'current', number)
+  redis.call('HDEL', state, 'restored')
   redis.call('HSET', infos, number, info)
   redis.call('HSET', texts, number, text)
   drop_old(latest, tonumber(kept))
@@ -125,24 +116,11 @@ if operation == 'put' then
   return { 'ok', number }
 end
 
-if operation == 'promote' or operation == 'abandon' then
-  local shadow = redis.call('HGET', state, 'shadow')
-  if shadow ~= ARGV[3] then
-    return conflict()
-  end
-  redis.call('HDEL', state, 'shadow')
-  if operation == 'promote' then
-    redis.call('HSET', state, 'current', shadow)
-  end
-  publish(next_revision())
-  return { 'ok', false }
-end
-
 if operation == 'restore' then
   local number, info, text = ARGV[3], ARGV[4], ARGV[5]
   local current = redis.call('HGET', state, 'current')
   local is_older = current and redis.call('HEXISTS', state, 'restored') == 1 and tonumber(current) < tonumber(number)
-  if newest() and not is_older then
+  if current and not is_older then
     return { 'same', false }
   end
   redis.call('HSET', state, 'latest', number, 'current', number, 'restored', '1')
@@ -195,25 +173,6 @@ if operation == 'remove_block' then
     publish(remove_block(ARGV[3], tonumber(ARGV[4])))
   end
   return { 'ok', before }
-end
-
--- Reports are no change: nothing follows them.
-if operation == 'put_report' then
-  local shadow, instance, report, most, seconds = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
-  if redis.call('HGET', state, 'shadow') ~= shadow then
-    return { 'same', false }
-  end
-  if redis.call('HGET', reports, 'shadow') ~= shadow then
-    redis.call('DEL', reports)
-    redis.call('HSET', reports, 'shadow', shadow)
-  end
-  -- One field is the number of the shadow document.
-  if redis.call('HEXISTS', reports, instance) == 0 and redis.call('HLEN', reports) > most then
-    return { 'same', false }
-  end
-  redis.call('HSET', reports, instance, report)
-  redis.call('EXPIRE', reports, seconds)
-  return { 'ok', false }
 end
 
 return redis.error_reply('unknown operation ' .. operation)
