@@ -1,7 +1,6 @@
 //! Defines policies, the plans into which they compile, and explanations.
 
 mod choose;
-mod dry_run;
 mod explain;
 mod explained;
 mod fallback;

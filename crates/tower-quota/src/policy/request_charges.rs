@@ -85,16 +85,16 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
             self.read_chosen(head);
         }
         if self.parts.len() > Charge::MOST {
-            self.drop_dry_runs();
+            self.drop_shadows();
         }
         if self.refusal.is_some() {
             self.leave_out_shared();
         }
     }
 
-    /// Drops dry runs, because the store would fail for the other limits too.
+    /// Drops shadows, because the store would fail for the other limits too.
     #[cold]
-    fn drop_dry_runs(&mut self) {
+    fn drop_shadows(&mut self) {
         self.parts.retain(|part| !part.planned.limit.is_dry_run());
         if self.parts.len() > Charge::MOST {
             self.refusal = Some(Reason::TooManyLimits);

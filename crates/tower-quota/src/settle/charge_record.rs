@@ -11,7 +11,6 @@ use super::hold::LongestHold;
 use super::rule::SettleRule;
 use crate::checks::Checks;
 use crate::degraded::LocalCounters;
-use crate::policy::Policy;
 use crate::request::Rules;
 use crate::response::Report;
 
@@ -110,11 +109,6 @@ impl RecordedCharge {
 
     pub(super) fn is_shadow(&self) -> bool {
         self.charge.as_charge().is_shadow()
-    }
-
-    pub(super) fn is_dry_run_of(&self, limit: &str) -> bool {
-        let name = self.name();
-        self.is_shadow() && name.as_str().strip_prefix(Policy::DRY_RUN_PREFIX) == Some(limit)
     }
 
     pub(crate) fn as_charge(&self) -> Charge<'_> {

@@ -50,8 +50,8 @@ impl Reservation {
     /// Sets the cost of the request for this limit. 0 refunds the whole estimate.
     ///
     /// Returns whether the reservation contains the limit. Limits that do not apply or settle, refusing
-    /// [shadows](crate::Limit::shadow), and charges during an outage are missing. Nested layers and [dry
-    /// runs](crate::Policy::dry_run) get the cost too.
+    /// [shadows](crate::Limit::shadow), and charges during an outage are missing. Nested layers get the
+    /// cost too.
     ///
     /// A name that no limit has is a [mistake](crate::Check::UnknownLimit), and the estimate stays.
     #[must_use = "without the limit, the estimate stays"]
@@ -73,7 +73,6 @@ impl Reservation {
         let is_mine = settlement.set(Settle::Cost(cost), |recorded| {
             recorded.name().as_str() == limit
         });
-        settlement.set(Settle::Cost(cost), |recorded| recorded.is_dry_run_of(limit));
         settlement.outer.set_cost(limit, cost) || is_mine
     }
 

@@ -1,4 +1,4 @@
-//! Limits that flag requests, with many limits, without a store, and as dry runs.
+//! Limits that flag requests, with many limits, without a store, and as shadows.
 
 use std::time::Duration;
 
@@ -172,13 +172,14 @@ async fn shadow_of_delay_is_reported_without_observers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dry_run_of_soft_limits_changes_nothing() {
+async fn shadows_of_soft_limits_change_nothing() {
     let queue =
         Limit::new("queue", Quota::per_hour(1).leaky_bucket().queue(9)).max_wait(secs(3_600));
-    let soft = policy_of(challenge())
-        .limit(per_hour("tarpit", 1).over(TARPIT))
-        .limit(queue);
-    let live = policy_of(per_hour("hour", 9)).dry_run(soft).unwrap();
+    let tarpit = per_hour("tarpit", 1).over(TARPIT);
+    let live = [challenge(), tarpit, queue]
+        .map(Limit::shadow)
+        .into_iter()
+        .fold(policy_of(per_hour("hour", 9)), Policy::limit);
     let limited = Limited::with(live, RateLimitLayer::shadow_header);
     limited.get().await;
     let began = tokio_now();
@@ -186,14 +187,16 @@ async fn dry_run_of_soft_limits_changes_nothing() {
     assert_eq!(response.status(), 200);
     assert!(tokio_now() - began < millis(1));
     assert!(flags(&limited.inner).is_empty());
-    let shadows = r#""~challenge";flag, "~tarpit";wait, "~queue";wait"#;
+    let shadows = r#""challenge";flag, "tarpit";wait, "queue";wait"#;
     assert_field(&response, "x-ratelimit-shadow", shadows);
 }
 
 #[tokio::test]
-async fn dry_run_of_flag_in_outage_flags_nothing() {
-    let dry = policy_of(challenge().on_store_failure(OnStoreFailure::Refuse));
-    let live = policy_of(per_hour("hour", 9)).dry_run(dry).unwrap();
+async fn shadow_of_flag_in_outage_flags_nothing() {
+    let shadow = challenge()
+        .on_store_failure(OnStoreFailure::Refuse)
+        .shadow();
+    let live = policy_of(per_hour("hour", 9)).limit(shadow);
     let store = ScriptedStore::with_clock(ManualClock::default());
     store.fail(true);
     let service = RateLimitLayer::new(store, live).layer(Inner::default());

@@ -6,7 +6,6 @@ mod axum_apps;
 mod axum_extractors;
 #[cfg(feature = "axum")]
 mod axum_tiers;
-mod beside;
 mod choose;
 mod clones;
 mod conditions;

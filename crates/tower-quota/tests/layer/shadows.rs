@@ -5,14 +5,16 @@ use tower::Layer;
 use tower_quota::HeaderStyle::{self, Draft7, Draft11, XRateLimit};
 use tower_quota::settle::{Reservation, by_handler, only_failures};
 use tower_quota::{
-    Limit, MemoryStore, MissingKey, OnStoreFailure, Penalty, Policy, Protocol, Quota,
-    RateLimitLayer, Reset, key,
+    Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Penalty, Policy, Protocol, Quota,
+    RateLimitLayer, Reset, Store, key,
+    store::{Charge, Operation},
 };
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Inner, Limited, ScriptedStore, StoreControl, WITH_X, field, text, tokio_now};
 use crate::shared::{
     answer_of, answer_to, assert_field, assert_no_field, per_hour, per_minute, policy_of, secs,
+    stopped_store,
 };
 
 /// Returns shadow limits that would refuse nearly every request, for every kind of reason.
@@ -192,4 +194,33 @@ async fn refusing_shadow_is_not_settled() {
     }
     // The first took 9. If the second had been refused, it would have cost nothing.
     assert_eq!(store.left("dry", Quota::per_hour(10)), 1);
+}
+
+/// A store that takes no more charges than every store has to.
+#[derive(Clone)]
+struct Narrow(MemoryStore);
+
+impl Store for Narrow {
+    type Error = std::io::Error;
+    type Future = std::future::Ready<Result<Decision, std::io::Error>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        let Ok(decision) = self.0.apply(operation, charges).into_inner();
+        std::future::ready(if charges.len() > Charge::MOST {
+            Err(std::io::Error::other("too many"))
+        } else {
+            Ok(decision)
+        })
+    }
+}
+
+#[tokio::test]
+async fn many_shadows_leave_limits_enforced() {
+    let enforced = (0..17).map(|number| per_minute(format!("limit-{number}"), 1));
+    let shadows = (0..17).map(|number| per_minute(format!("shadow-{number}"), 1).shadow());
+    let policy = enforced.chain(shadows).fold(Policy::new(), Policy::limit);
+    let service = RateLimitLayer::new(Narrow(stopped_store()), policy).layer(Inner::default());
+    for status in [200, 429] {
+        assert_eq!(answer_of(&service).await.status(), status);
+    }
 }
