@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Peek(Remote<PeekArguments>),
     /// Clears a client's counter of a limit, and its penalty.
     Reset(Remote<ResetArguments>),
-    /// Gives units back to a client, or with an end, units above the quota.
+    /// Gives used units back to a client. For units above the quota, use `override`.
     Grant(Remote<GrantArguments>),
     /// Blocks a client or a network on all instances, or exempts it from all limits.
     Block(Remote<BlockArguments>),
@@ -68,7 +68,7 @@ pub(crate) enum Command {
     Blocks(Remote<ListArguments>),
     /// Gives a client another quota on all instances, until an end.
     Override(Remote<OverrideArguments>),
-    /// Lists the overrides and credits in force.
+    /// Lists the overrides in force.
     Overrides(Remote<ListArguments>),
     /// Shows the health of an instance. The exit code is 1 if the instance is unhealthy.
     Health(TargetArguments),

@@ -42,11 +42,11 @@ pub enum Action {
     Unblock,
     /// A client got another quota, until an end.
     Override,
-    /// An override or a credit was ended early.
+    /// An override was ended early.
     EndOverride,
     /// A counter was reset.
     Reset,
-    /// Units were granted.
+    /// Used units were given back.
     Grant,
 }
 

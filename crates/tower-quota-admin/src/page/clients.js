@@ -42,7 +42,7 @@ function showClients(id, clients, describe, hold = true) {
   show(at(id), clients, {
     id: client => `${client.scope} ${client.hash}`,
     hold,
-    create: () => makeRow({ Block: blockClient, Unblock: client => unblock(client.hash), Override: override, Grant: grant, Reset: reset }),
+    create: () => makeRow({ Block: blockClient, Unblock: client => unblock(client.hash), Override: override, "Give back": grant, Reset: reset }),
     update: (row, client) => {
       row.main.replaceChildren(make("code", "", nameOf(client)), ` ${describe(client)}`);
       const hash = client.key ? ` ${client.hash}` : "";
@@ -91,12 +91,11 @@ function reset(client) {
 
 function grant(client) {
   changeLimit(client, {
-    title: "Grant units to this client?", action: "Grant", asks: state.overrides ? ["units", "credit"] : ["units"],
-    text: `The limit gives these units back to ${nameOf(client)}.`,
-    done: ({ limit, given, until }) =>
-      `${given === undefined ? "Units" : `${number(given)} units`} of limit ${limit} are granted${until ? ` until ${instant(until)}` : ""}.`,
-    act: ({ reason, units, credit, limit = client.limits[0] }) => changed(client,
-      post("v1/clients/grant", body(client, { limit, units: Number(units), ...(credit ? { for: `${credit}s` } : {}) }), reason)),
+    title: "Give units back to this client?", action: "Give back", asks: ["units"],
+    text: `${nameOf(client)} gets used units back, up to a full limit. For more than its quota, give it an override.`,
+    done: ({ limit, given }) => `${number(given)} units of limit ${limit} are given back.`,
+    act: ({ reason, units, limit = client.limits[0] }) => changed(client,
+      post("v1/clients/grant", body(client, { limit, units: Number(units) }), reason)),
   });
 }
 

@@ -37,8 +37,6 @@ function showQuota() {
 }
 
 at("dialog-limit").addEventListener("change", showQuota);
-at("dialog-credit").append(...[...at("dialog-seconds").options].map(option =>
-  Object.assign(make("option", "", `For ${option.text}`), { value: option.value })));
 at("dialog-cancel").addEventListener("click", () => at("dialog").close());
 at("dialog-form").addEventListener("submit", async event => {
   event.preventDefault();

@@ -250,8 +250,7 @@ function showOverrides() {
     id: entry => entry.id,
     create: () => makeRow({ "End now": endOverride }),
     update: (row, entry) => {
-      const what = entry.kind === "credit" ? `has ${number(entry.units)} units more of limit ${entry.limit}` : `has ${entry.quota} of limit ${entry.limit}`;
-      row.main.replaceChildren(make("code", "", keyName(entry)), ` ${what}`);
+      row.main.replaceChildren(make("code", "", keyName(entry)), ` has ${entry.quota} of limit ${entry.limit}`);
       setText(row.detail, `${scopeName(entry.target.key.scope)}, ${why(entry)}`);
       nameButtons(row, entry.id);
     },
@@ -261,7 +260,7 @@ expands("overrides", showOverrides);
 
 function endOverride(entry) {
   confirmChange({
-    title: `End this ${entry.kind}?`, action: "End now", done: `The ${entry.kind} of ${keyName(entry)} has ended.`,
+    title: "End this override?", action: "End now", done: `The override of ${keyName(entry)} has ended.`,
     text: `Limit ${entry.limit} of ${keyName(entry)} has its own quota again at once, on all instances.`,
     act: ({ reason }) => send("POST", "v1/overrides/remove", { reason, body: { id: entry.id } }),
   });

@@ -131,7 +131,7 @@ pub(crate) async fn remove(
     Json(body): Json<RemoveBody>,
 ) -> Result<StatusCode> {
     let id = body.target.strip_prefix(HASH).unwrap_or(&body.target);
-    // An id with a space belongs to an override or a credit, which this route does not remove.
+    // An id with a space belongs to an override, which this route does not remove.
     let mut removed = match id.contains(' ') {
         true => None,
         false => api.live.unblock(id, change.by()).await?,

@@ -5,10 +5,8 @@ use core::num::NonZeroU64;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use tower_quota::{ClientKey, Key};
-use tower_quota_live::Time;
 use utoipa::ToSchema;
 
-use super::end::end;
 use crate::api::Api;
 use crate::change::{Change, ChangeHeaders};
 use crate::extract::Json;
@@ -53,7 +51,7 @@ pub(crate) struct FoundClient {
     limits: Vec<&'static str>,
 }
 
-/// A grant of units.
+/// Used units to give back.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GrantBody {
@@ -62,18 +60,9 @@ pub(crate) struct GrantBody {
     /// The key of a client, such as an API key, or `hash:` and the hash of a client listed by this
     /// instance.
     key: String,
-    /// The number of units. Without an end, units beyond the used ones have no effect.
+    /// The number of units. Units beyond the used ones have no effect.
     #[schema(value_type = u64, minimum = 1)]
     units: NonZeroU64,
-    /// The time of a credit above the quota, such as `1d`, at most a year. You may give `for` or
-    /// `until`.
-    r#for: Option<String>,
-    /// The end of a credit above the quota.
-    until: Option<Time>,
-    /// The reason, for your list of credits.
-    #[serde(default)]
-    #[schema(max_length = 1000)]
-    reason: String,
 }
 
 /// Finds the clients with a key, their hashes and limits, and charges no units.
@@ -134,20 +123,17 @@ pub(crate) async fn reset(
     Ok(Json(status.into()))
 }
 
-/// The granted units, and the status afterwards.
+/// The units given back, and the status afterwards.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Granted {
-    /// The units given. Without an end, units beyond the used ones have no effect.
+    /// The units given back, at most the used ones.
     given: u64,
-    /// The end of a credit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    until: Option<Time>,
     #[serde(flatten)]
     status: Status,
 }
 
-/// Gives units back to a client, up to a full limit. With `for` or `until`, you give units above
-/// the quota, and a bucket takes two seconds. Returns the units given, and the status afterwards.
+/// Gives used units back to a client, up to a full limit. For units above the quota, put an override.
+/// Returns the units given back, and the status afterwards.
 #[utoipa::path(
     post, path = "/v1/clients/grant", operation_id = "grant", params(ChangeHeaders), request_body = GrantBody,
     responses((status = 200, body = Granted), (status = 404), (status = 422)),
@@ -159,21 +145,10 @@ pub(crate) async fn grant(
 ) -> Result<Json<Granted>> {
     let listed = listed(&api, &body.key, Some(&body.limit))?;
     let client = client(&body.key, listed.as_ref());
-    let (limit, units, live) = (&body.limit, body.units.get(), &api.live);
-    let by = change.because(&body.reason)?;
-    let (given, until, status) = match end(body.r#for.as_deref(), body.until)? {
-        None => {
-            let status = live.grant(limit, client, units, by).await?;
-            (status.taken, None, status)
-        }
-        Some(until) => {
-            let (credit, status) = live.credit(limit, client, units, until, by).await?;
-            (units, Some(credit.until), status)
-        }
-    };
+    let (units, by) = (body.units.get(), change.by());
+    let status = api.live.grant(&body.limit, client, units, by).await?;
     Ok(Json(Granted {
-        given,
-        until,
+        given: status.taken,
         status: status.into(),
     }))
 }

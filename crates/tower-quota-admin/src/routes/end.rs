@@ -7,7 +7,7 @@ use tower_quota_rules::DurationText;
 
 use crate::problem::{Problem, ProblemKind, Result};
 
-/// The longest time of a block, an override or a credit.
+/// The longest time of a block or an override.
 pub(super) const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
 pub(super) fn end(length: Option<&str>, until: Option<Time>) -> Result<Option<Time>> {

@@ -35,7 +35,7 @@ pub(crate) struct OverrideBody {
     reason: String,
 }
 
-/// The override or credit to end.
+/// The override to end.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EndBody {
@@ -43,13 +43,13 @@ pub(crate) struct EndBody {
     id: String,
 }
 
-/// The overrides and credits in force.
+/// The overrides in force.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OverrideList {
     overrides: Vec<Block>,
 }
 
-/// Lists the overrides and credits in force. With `count`, lists the latest.
+/// Lists the overrides in force. With `count`, lists the latest.
 #[utoipa::path(
     get, path = "/v1/overrides", operation_id = "overrides", params(MostQuery, ShowQuery),
     responses((status = 200, body = OverrideList), (status = 403), (status = 404)),
@@ -90,7 +90,7 @@ pub(crate) async fn put(
     Ok(Json(hidden(made.await?)))
 }
 
-/// Ends an override or a credit early.
+/// Ends an override early.
 #[utoipa::path(
     post, path = "/v1/overrides/remove", operation_id = "endOverride", params(ChangeHeaders), request_body = EndBody,
     responses((status = 204), (status = 404)),
@@ -105,6 +105,6 @@ pub(crate) async fn remove(
         true => api.live.unblock(&body.id, change.by()).await?,
         false => None,
     };
-    let missing = || Problem::not_found("there is no such override or credit: see /v1/overrides");
+    let missing = || Problem::not_found("there is no such override: see /v1/overrides");
     ended.map(|_| StatusCode::NO_CONTENT).ok_or_else(missing)
 }

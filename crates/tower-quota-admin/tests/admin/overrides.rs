@@ -1,4 +1,4 @@
-//! Tests overrides and credits of single clients over HTTP.
+//! Tests overrides of single clients over HTTP.
 
 use std::time::Duration;
 
@@ -145,36 +145,23 @@ async fn admitted(instance: &Instance, key: &str) -> usize {
 }
 
 #[tokio::test]
-async fn credit_gives_units_above_the_quota() {
-    for kind in ["token_bucket", "fixed_window"] {
-        let instance = Instance::start().await;
-        let rules = format!(
-            "limits: [{{ name: minute, quota: 5 per 300 days {kind}, key: header x-api-key }}]"
-        );
-        let first = instance.put_rules(&rules).header("If-None-Match", "*");
-        assert_eq!(send(first).await.status(), 200);
-        assert_eq!(admitted(&instance, "ann").await, 5);
-        let grant = json!({
-            "limit": "minute", "key": "ann", "units": 3, "for": "1d", "reason": "refund",
-        });
-        let given = instance.client("grant", grant).await;
-        assert_eq!(given["given"], 3);
-        assert_eq!(given["capacity"], 8);
-        assert_eq!(given["remaining"], 3);
-        let credit = instance.json("/v1/overrides").await["overrides"][0].take();
-        for (field, value) in [
-            ("kind", json!("credit")),
-            ("units", json!(3)),
-            ("until", given["until"].clone()),
-            ("reason", json!("refund")),
-        ] {
-            assert_eq!(credit[field], value, "{credit}");
-        }
-        assert_eq!(admitted(&instance, "ann").await, 3);
-        let ended = end(&instance, &credit["id"]).await;
-        assert_eq!(ended.status(), 204);
-        assert_eq!(capacity(&instance, "ann").await, 5);
-    }
+async fn override_tops_up_a_window_at_once() {
+    let instance = Instance::start().await;
+    let rules =
+        "limits: [{ name: minute, quota: 5 per 300 days fixed_window, key: header x-api-key }]";
+    let first = instance.put_rules(rules).header("If-None-Match", "*");
+    assert_eq!(send(first).await.status(), 200);
+    assert_eq!(admitted(&instance, "ann").await, 5);
+    // Units above the quota are an override. A grant gives back used units only.
+    let grant = json!({ "limit": "minute", "key": "ann", "units": 3, "for": "1d" });
+    let refused = instance.post("/v1/clients/grant", &grant).await;
+    problem(refused, ProblemKind::InvalidRequest).await;
+    let quota = "8 per 300 days fixed_window";
+    let body = json!({ "limit": "minute", "key": "ann", "quota": quota, "for": "30d" });
+    let made: Value = put(&instance, body).await.json().await.unwrap();
+    assert_eq!(admitted(&instance, "ann").await, 3);
+    assert_eq!(end(&instance, &made["id"]).await.status(), 204);
+    assert_eq!(capacity(&instance, "ann").await, 5);
 }
 
 #[tokio::test]

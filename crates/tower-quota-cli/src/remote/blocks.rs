@@ -4,7 +4,6 @@ use clap::Args;
 use http::Request;
 use serde_json::{Value, json};
 
-use super::end::EndArguments;
 use super::target::duration;
 use super::{Api, ChangeArguments, clients};
 use crate::failure::Failure;
@@ -41,7 +40,7 @@ pub(crate) struct UnblockArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct OverrideArguments {
-    /// The key of a client, or with `--remove` the id of an override or a credit.
+    /// The key of a client, or with `--remove` the id of an override.
     who: String,
     /// The name of a limit.
     #[arg(long, required_unless_present = "remove")]
@@ -49,12 +48,16 @@ pub(crate) struct OverrideArguments {
     /// The quota, such as 60000/minute.
     #[arg(long, required_unless_present = "remove")]
     quota: Option<String>,
-    #[command(flatten)]
-    end: EndArguments,
+    /// The time until the end, such as 2h.
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "until")]
+    length: Option<String>,
+    /// The end, such as 2026-05-01T12:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
     /// The reason, for the list of overrides.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
-    /// Ends an override or a credit early.
+    /// Ends an override early.
     #[arg(long, conflicts_with_all = ["limit", "quota", "length", "until"])]
     remove: bool,
 }
@@ -99,8 +102,8 @@ pub(crate) fn change_override(arguments: &OverrideArguments, api: &Api) -> Ended
             "limit": arguments.limit,
             "key": arguments.who,
             "quota": arguments.quota,
-            "for": arguments.end.length,
-            "until": arguments.end.until,
+            "for": arguments.length,
+            "until": arguments.until,
         });
         (Request::put("/v1/overrides"), body)
     };

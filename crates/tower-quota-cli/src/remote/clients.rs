@@ -2,7 +2,6 @@ use clap::Args;
 use http::Request;
 use serde_json::{Value, json};
 
-use super::end::EndArguments;
 use super::{Api, ChangeArguments};
 use crate::failure::Failure;
 use crate::output::Ended;
@@ -28,11 +27,9 @@ pub(crate) struct ResetArguments {
 pub(crate) struct GrantArguments {
     #[command(flatten)]
     client: PeekArguments,
-    /// The number of units. Without an end, units beyond the used ones have no effect.
+    /// The number of units. Units beyond the used ones have no effect.
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     units: u64,
-    #[command(flatten)]
-    end: EndArguments,
     #[command(flatten)]
     change: ChangeArguments,
 }
@@ -55,8 +52,6 @@ pub(crate) fn grant(arguments: &GrantArguments, api: &Api) -> Ended {
     let request = arguments.change.on(Request::post("/v1/clients/grant"));
     let mut body = arguments.client.body();
     body["units"] = arguments.units.into();
-    body["for"] = json!(arguments.end.length);
-    body["until"] = json!(arguments.end.until);
     shown(&api.send_json(request, &body)?, "")
 }
 

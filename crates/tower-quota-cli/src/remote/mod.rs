@@ -7,7 +7,6 @@
 mod api;
 pub(crate) mod blocks;
 pub(crate) mod clients;
-mod end;
 pub(crate) mod explain;
 mod http;
 mod local;

@@ -14,7 +14,7 @@ use self::calendar::Calendar;
 pub(crate) use self::rate::MOST_GRAINS;
 pub use self::rate::MOST_USED;
 use crate::error::ConfigError;
-use crate::time::micros;
+use crate::time::{Timestamp, micros};
 
 const MILLISECOND: u64 = 1_000;
 const DAY: u64 = 86_400_000_000;
@@ -290,6 +290,30 @@ impl Quota {
     /// Returns the offset of a fixed window in microseconds, unless it starts with its first request.
     pub const fn window_offset(&self) -> Option<u64> {
         self.anchor
+    }
+
+    /// Returns the end of the window at an instant, the same for all clients.
+    ///
+    /// Only fixed windows have such an end, calendar windows included, unless they
+    /// [start](Self::window_offset) with their first request.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_quota_core::{Quota, Timestamp};
+    ///
+    /// let noon = Timestamp::from_micros(1_763_726_400_000_000);
+    /// let daily = Quota::per_day(100).fixed_window();
+    /// assert_eq!(daily.window_ends(noon), Some(noon + Duration::from_secs(12 * 3_600)));
+    /// assert_eq!(Quota::per_day(100).window_ends(noon), None);
+    /// ```
+    pub fn window_ends(&self, now: Timestamp) -> Option<Timestamp> {
+        if self.algorithm != Algorithm::FixedWindow {
+            return None;
+        }
+        let present = self.at(now);
+        let (period, offset, now) = (present.period, present.anchor?, now.as_micros());
+        let until_end = period - (now % period + period - offset) % period;
+        Some(Timestamp::from_micros(now.saturating_add(until_end)))
     }
 
     /// Returns the grains in a unit of a bucket, or the microseconds in a step of a sliding window.

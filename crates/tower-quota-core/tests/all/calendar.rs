@@ -57,7 +57,9 @@ fn end_at(quota: &Quota, now: u64) -> u64 {
     let reset = decision.statuses()[0].reset_after();
     let refused = decide(&mut entry, Operation::Check, quota, 1, now);
     assert_eq!(refused.retry_after(), Some(reset), "at {now}");
-    (Timestamp::from_micros(now) + reset).as_micros()
+    let end = Timestamp::from_micros(now) + reset;
+    assert_eq!(quota.window_ends(Timestamp::from_micros(now)), Some(end));
+    end.as_micros()
 }
 
 /// Checks that one window begins and ends at these instants, to the microsecond.

@@ -30,21 +30,14 @@ pub enum BlockKind {
         #[cfg_attr(feature = "openapi", schema(value_type = String))]
         quota: QuotaText,
     },
-    /// A limit admits more units of the client, above the quota.
-    Credit {
-        /// The name of the limit.
-        limit: String,
-        /// The number of units.
-        units: u64,
-    },
 }
 
 impl BlockKind {
-    /// Returns the name of the limit of an override or a credit.
+    /// Returns the name of the limit of an override.
     #[must_use]
     pub fn limit(&self) -> Option<&str> {
         match self {
-            Self::Override { limit, .. } | Self::Credit { limit, .. } => Some(limit),
+            Self::Override { limit, .. } => Some(limit),
             _ => None,
         }
     }
@@ -97,7 +90,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// A block, an allowance, an override or a credit.
+/// A block, an allowance or an override.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
@@ -130,10 +123,6 @@ impl Block {
         } = new;
         let id = match &kind {
             BlockKind::Override { limit, .. } => format!("{limit} {}", target.id()),
-            // Give each credit an id of its own, because several credits of a client add up.
-            BlockKind::Credit { limit, .. } => {
-                format!("{limit} {} {:016x}", target.id(), fastrand::u64(..))
-            }
             _ => target.id(),
         };
         Self {
@@ -160,7 +149,6 @@ impl Block {
     pub(crate) fn record(&self, what: Action, by: By, states: [Option<&Self>; 2]) -> AuditRecord {
         let state = |block: &Self| match &block.kind {
             BlockKind::Override { quota, .. } => format!("{quota} until {}", block.until),
-            BlockKind::Credit { units, .. } => format!("{units} more until {}", block.until),
             _ => format!("until {}", block.until),
         };
         let target = match self.kind.limit() {

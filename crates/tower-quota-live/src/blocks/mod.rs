@@ -1,4 +1,4 @@
-//! Blocks, allowances, overrides and credits of clients and networks, on all instances.
+//! Blocks, allowances and overrides of clients and networks, on all instances.
 //!
 //! Conditions of every compiled policy read a [`BlockSet`], a copy of the blocks in the
 //! [store](super::RuleStore), so a change of blocks compiles no policy.

@@ -30,7 +30,7 @@ pub(crate) struct BlockSet {
 struct BlockEntries {
     blocked: Listed,
     allowed: Listed,
-    overrides: HashMap<String, HashMap<u64, Vec<Arc<Block>>>>,
+    overrides: HashMap<String, HashMap<u64, Arc<Block>>>,
     all: HashMap<String, Arc<Block>>,
 }
 
@@ -113,28 +113,21 @@ impl BlockSet {
         policy
             .allow(move |head: &RequestHead<'_>| allowing.0.allows(head, &allowing.1))
             .block(move |head: &RequestHead<'_>| blocking.0.blocks(head, &blocking.1))
-            .overrides(move |limit, key, usual| overriding.quota(limit, key, usual))
+            .overrides(move |limit, key, _| overriding.quota(limit, key))
     }
 
-    fn quota(&self, limit: Name, key: &Key<'_>, usual: Option<&Quota>) -> Option<Quota> {
+    fn quota(&self, limit: Name, key: &Key<'_>) -> Option<Quota> {
         if !self.has_overrides.load(Ordering::Acquire) {
             return None;
         }
         let (entries, limit) = (self.entries.load(), limit.as_str());
         let of_client = entries.overrides.get(limit)?.get(&self.hash(key))?;
-        let (now, mut quota, mut more) = (Time::now(), None, 0_u64);
-        for block in of_client.iter().filter(|block| block.is_in_force(now)) {
-            match &block.kind {
-                BlockKind::Override { quota: other, .. } => quota = Some(*other.quota()),
-                BlockKind::Credit { units, .. } => more = more.saturating_add(*units),
-                _ => {}
+        match &of_client.kind {
+            BlockKind::Override { quota, .. } if of_client.is_in_force(Time::now()) => {
+                Some(*quota.quota())
             }
+            _ => None,
         }
-        if more == 0 {
-            return quota;
-        }
-        let quota = quota.or(usual.copied())?;
-        Some(quota.try_raised(more).unwrap_or(quota))
     }
 
     /// Returns whether the counted key is allowed. A request with conflicting values has an empty
@@ -176,11 +169,11 @@ impl BlockEntries {
                 .map(|block| &**block)
                 .filter(move |block| is_it(&block.kind))
         };
-        let mut overrides = HashMap::<_, HashMap<_, Vec<_>>>::new();
+        let mut overrides = HashMap::<_, HashMap<_, _>>::new();
         for block in all.values() {
             if let (Some(limit), Some(hash)) = (block.kind.limit(), block.target.hash()) {
                 let of_limit = overrides.entry(limit.to_owned()).or_default();
-                of_limit.entry(hash).or_default().push(Arc::clone(block));
+                of_limit.insert(hash, Arc::clone(block));
             }
         }
         Self {

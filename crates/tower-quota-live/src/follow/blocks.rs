@@ -106,7 +106,6 @@ impl FollowedRules {
             BlockKind::Block { .. } => Action::Block,
             BlockKind::Allow => Action::Allow,
             BlockKind::Override { .. } => Action::Override,
-            BlockKind::Credit { .. } => Action::Grant,
         };
         let by = By::new(&block.author).comment(&block.reason);
         self.audit(block.record(what, by, [before.as_ref(), Some(&block)]))

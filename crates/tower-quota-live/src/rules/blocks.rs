@@ -119,7 +119,7 @@ impl LiveRules {
         self.listed(false)
     }
 
-    /// Returns the overrides and credits in force on this instance, ordered by their end.
+    /// Returns the overrides in force on this instance, ordered by their end.
     #[must_use]
     pub fn overrides(&self) -> Vec<Block> {
         self.listed(true)

@@ -1,9 +1,7 @@
 //! Changes counters and quotas of single clients, and records the changes.
 
-use core::time::Duration;
-
 use tower_quota::store::BoxStoreError;
-use tower_quota::{Algorithm, ClientKey, HandleError, Key, LimitStatus, Quota};
+use tower_quota::{ClientKey, HandleError, Key, LimitStatus, Quota};
 use tower_quota_rules::readable_key;
 
 use super::blocks::MANY_CLIENTS;
@@ -13,9 +11,6 @@ use crate::blocks::{Block, BlockKind, NewBlock, Target};
 use crate::change::By;
 use crate::error::ChangeError;
 use crate::time::Time;
-use crate::wait::pause;
-
-const EVERYWHERE: Duration = Duration::from_secs(2);
 
 impl LiveRules {
     /// Resets a client of a limit, see
@@ -35,7 +30,7 @@ impl LiveRules {
             .await
     }
 
-    /// Gives units back to a client of a limit.
+    /// Gives used units of a limit back to a client, up to a full limit.
     ///
     /// See [`RateLimitHandle::grant`](tower_quota::RateLimitHandle::grant).
     ///
@@ -58,7 +53,7 @@ impl LiveRules {
     ///
     /// Your override takes precedence over the tiers and overrides of documents, stays when you put
     /// a document, and ends by itself. Other instances apply the override within two
-    /// seconds.
+    /// seconds. To sell more units of a window, give the client the larger quota until the window ends.
     ///
     /// # Errors
     /// Returns [`ChangeError`] if the limit cannot count the [client](Self::client_target) by your
@@ -90,80 +85,6 @@ impl LiveRules {
         };
         let new = NewBlock::of_kind(kind, until, by.into());
         self.block(BlockTarget::Resolved(client), new).await
-    }
-
-    /// Admits units of a client above the quota of a limit, until an end. Several credits add up.
-    ///
-    /// A bucket admits the units once, and a window in each window that begins before the end. For
-    /// a bucket you wait two seconds, until all instances know the credit. An instance without the
-    /// credit cuts the bucket to the usual capacity, and the bucket can then begin with the units
-    /// again, so all instances that share the counters must follow the same store.
-    ///
-    /// # Errors
-    /// Returns [`ChangeError::Refused`] for a leaky bucket, for too many units, and if your code
-    /// makes the policy. See also [`override_quota`](Self::override_quota) and
-    /// [`grant`](Self::grant).
-    pub async fn credit<'k>(
-        &self,
-        limit: &str,
-        client: impl Into<ClientKey<'k>>,
-        units: u64,
-        until: Time,
-        by: impl Into<By>,
-    ) -> Result<(Block, LimitStatus), ChangeError> {
-        let (client, by) = (client.into(), by.into());
-        let key = self.handle().key(limit, client)?;
-        let quota = self.handle().quota(limit, client)?;
-        let refused = |reason: &str| {
-            let reason = format!("{limit:?} takes no credit of {units}: {reason}");
-            Err(ChangeError::Refused(reason))
-        };
-        if !self.follows_store() {
-            return refused("the code of this service makes its policy, so leave out the end");
-        }
-        if quota.algorithm() == Algorithm::LeakyBucket {
-            return refused("a leaky bucket is a queue, so give the client an override");
-        }
-        if let Err(error) = quota.try_raised(units) {
-            return refused(&error.to_string());
-        }
-        let kind = BlockKind::Credit {
-            limit: limit.to_owned(),
-            units,
-        };
-        let new = NewBlock::of_kind(kind, until, by.clone());
-        let block = Block::new(self.client_target(limit, client)?, new);
-        let (live, limit) = (self.clone(), limit.to_owned());
-        let change = async move {
-            let takes_grant = |quota: Quota| {
-                quota.algorithm().is_bucket() && quota.algorithm() != Algorithm::LeakyBucket
-            };
-            // Withhold the units first. A full bucket would begin with the units of the credit, and
-            // get them twice.
-            if takes_grant(quota) {
-                live.handle().withhold(&limit, &key, units).await?;
-            }
-            let block = live.shared.put_block(block).await?;
-            // Wait until all instances know the credit. An instance without the credit cuts a
-            // bucket to the usual capacity. A window keeps the used units, and needs no grant.
-            if takes_grant(quota) {
-                pause(EVERYWHERE).await;
-            }
-            // Check that the credit is still in force. Otherwise the grant would give back units of
-            // the usual quota.
-            let known = live.shared.blocks.get(&block.id);
-            let is_in_force = known.is_some_and(|known| known.is_in_force(Time::now()));
-            let status = if takes_grant(quota) && is_in_force {
-                live.handle().grant(&limit, &key, units).await
-            } else {
-                live.handle().peek(&limit, &key).await
-            };
-            if status.is_err() {
-                live.unblock(&block.id, by).await?;
-            }
-            Ok((block, status?))
-        };
-        self.to_its_end(change).await?
     }
 
     /// Returns the stored form of a client of a limit.

@@ -31,7 +31,7 @@ use super::version::{NewVersion, Version, VersionInfo};
 pub const KEPT_VERSIONS: u64 = 50;
 /// The number of audit records in a store.
 pub const KEPT_RECORDS: usize = 1_000;
-/// The maximum number of blocks, allowances, overrides and credits in a store.
+/// The maximum number of blocks, allowances and overrides in a store.
 pub const MOST_BLOCKS: usize = 10_000;
 /// The maximum number of blocks by penalties. The remaining space is for operators.
 pub const MOST_PENALTY_BLOCKS: usize = 8_000;

@@ -1,19 +1,17 @@
-//! Tests overrides and credits of single clients, on all instances.
+//! Tests overrides of single clients, on all instances.
 
 use std::fs;
 use std::time::Duration;
 
-use http::StatusCode;
 use tower_quota::key::KeyExtractor;
-use tower_quota::{Key, MemoryStore, Policy, Quota, RateLimitLayer, Store, key};
+use tower_quota::{Key, MemoryStore, Policy, Quota, RateLimitLayer, key};
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{
     Block, BlockTarget, ChangeError, FileRules, LiveOptions, LiveRules, MemoryRules, Target, Time,
 };
-use tower_quota_redis::RedisStore;
 use tower_quota_rules::QuotaText;
 
-use crate::fixture::{Instance, document, eventually, new, pause, redis_rules, rules_file, yaml};
+use crate::fixture::{Instance, document, eventually, new, redis_rules, rules_file, yaml};
 use crate::redis::announced;
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -145,10 +143,6 @@ overrides: { ann: { limits: { one: 600/day } } }
         made.await.unwrap();
         assert_eq!(instance.limits(user).await, [700], "{user}");
     }
-    // An unlimited client stays unlimited.
-    let made = instance.live.credit("one", "bob", 5, tomorrow(), "ops");
-    made.await.unwrap();
-    assert_eq!(instance.limits("bob").await, [705]);
 }
 
 #[tokio::test]
@@ -212,180 +206,38 @@ async fn impossible_override_names_value_and_fix() {
     assert_eq!(instance.live.overrides(), []);
 }
 
-/// Sends requests to two instances in turns until one refuses. Returns the number of admitted
-/// requests.
-async fn admitted(instances: &[Instance; 2], user: &str) -> u64 {
-    let mut admitted = 0;
-    for instance in instances.iter().cycle() {
-        if instance.ask(user).await != StatusCode::OK {
-            return admitted;
+#[tokio::test]
+async fn raised_client_gets_more_units() {
+    for (kind, until_granted) in [("fixed_window", 3), ("token_bucket", 0)] {
+        let instance = Instance::in_memory().await;
+        let quota = |units: u64| format!("{units} per 300 days {kind}");
+        let usual = quota(5);
+        instance
+            .put(yaml(format!(
+                "limits: [{{ name: one, quota: {usual}, key: header user }}]"
+            )))
+            .await;
+        for status in [200, 200, 200, 200, 200, 429] {
+            assert_eq!(instance.ask("ann").await, status, "{kind}");
         }
-        admitted += 1;
-    }
-    admitted
-}
-
-/// Starts two instances that share counters and rules, with one limit.
-async fn sharing(server: &RedisServer, quota: &str) -> [Instance; 2] {
-    let counters = MemoryStore::new();
-    let start = async || {
-        let redis = redis_rules(server, "credits");
-        Instance::counting(counters.clone(), std::sync::Arc::new(redis), announced()).await
-    };
-    let both = [start().await, start().await];
-    let document = format!("limits: [{{ name: one, quota: {quota}, key: header user }}]");
-    let new = yaml(document);
-    both[0].put(new).await;
-    both[1].until_in_force(1).await;
-    both
-}
-
-#[tokio::test]
-async fn credit_adds_exactly_its_units() {
-    for kind in [
-        "token_bucket",
-        "gcra",
-        "fixed_window",
-        "sliding_window",
-        "sliding_log",
-    ] {
-        let server = RedisServer::start();
-        let both = sharing(&server, &format!("5 per 300 days {kind}")).await;
-        let [one, other] = &both;
-        assert_eq!(admitted(&both, "ann").await, 5, "{kind}");
-        // Two simultaneous credits add up.
-        let credit = |instance: &Instance, units| {
-            let live = instance.live.clone();
-            async move { live.credit("one", "ann", units, tomorrow(), "ops").await }
-        };
-        let (first, second) = tokio::join!(credit(one, 3), credit(other, 4));
-        let ((first, status), _) = (first.unwrap(), second.unwrap());
-        assert!(status.limit >= 8 && status.remaining() >= 3, "{kind}");
-        eventually("both are known", async || {
-            one.live.overrides().len() == 2 && other.live.overrides().len() == 2
-        })
-        .await;
-        assert_eq!(admitted(&both, "ann").await, 7, "{kind}");
-        // A new client gets the units too.
-        one.live
-            .credit("one", "bob", 2, tomorrow(), "ops")
-            .await
-            .unwrap();
-        eventually("the credit is known", async || {
-            other.live.overrides().len() == 3
-        })
-        .await;
-        assert_eq!(admitted(&both, "bob").await, 7, "{kind}");
-        assert_eq!(admitted(&both, "eve").await, 5, "{kind}");
-
-        let record = one.live.audit(1).await.unwrap().remove(0);
-        assert_eq!((record.what.as_str(), &*record.who), ("grant", "ops"));
-        assert!(record.after.unwrap().starts_with("2 more until "));
-        other.live.unblock(&first.id, "ops").await.unwrap();
-        let status = other.live.handle().peek("one", "ann").await.unwrap();
-        assert_eq!(status.limit, 9, "{kind}");
-    }
-}
-
-#[tokio::test]
-async fn credit_survives_instances_that_learn_late() {
-    let server = RedisServer::start();
-    let both = sharing(&server, "100 per 300 days").await;
-    let [one, other] = &both;
-    let until_given = one.live.credit("one", "ann", 1_000, tomorrow(), "ops");
-    let mut until_given = std::pin::pin!(until_given);
-    let mut sum = 0;
-    loop {
-        tokio::select! {
-            given = &mut until_given => {
-                given.unwrap();
-                break;
-            }
-            () = pause(Duration::from_millis(20)) => {
-                sum += u64::from(other.ask("ann").await == 200);
-            }
-        }
-    }
-    assert_eq!(sum + admitted(&both, "ann").await, 1_100);
-}
-
-#[tokio::test]
-async fn impossible_credit_names_value_and_fix() {
-    let server = RedisServer::start();
-    let [queue, _] = sharing(&server, "5/day leaky_bucket queue 3").await;
-    let log_server = RedisServer::start();
-    let [log, _] = sharing(&log_server, "5/day sliding_log").await;
-    let handle =
-        RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(limit_of_code())).handle();
-    let code = LiveRules::from(handle);
-    for (live, units, named) in [
-        (&queue.live, 2, "override"),
-        (&log.live, 20_000, "10000"),
-        (&code, 2, "leave out the end"),
-    ] {
-        let made = live.credit("one", "ann", units, tomorrow(), "ops").await;
-        let error = made.unwrap_err().to_string();
-        assert!(error.contains(named), "{error}");
-        assert_eq!(live.overrides(), []);
+        let raised = quota(8).parse::<QuotaText>().unwrap().into();
+        let made = override_of(&instance, "one", "ann", raised, tomorrow());
+        made.await.unwrap();
+        // A raised bucket refills to the higher capacity, and a grant fills it now.
+        let handle = instance.live.handle();
+        let raised = handle.peek("one", "ann").await.unwrap();
+        assert_eq!(
+            (raised.limit, raised.remaining()),
+            (8, until_granted),
+            "{kind}"
+        );
+        let granted = instance.live.grant("one", "ann", 3, "ops").await.unwrap();
+        assert_eq!(granted.remaining(), until_granted + 3, "{kind}");
     }
 }
 
 fn limit_of_code() -> tower_quota::Limit {
     tower_quota::Limit::new("one", Quota::per_day(5)).by(key::header("user"))
-}
-
-async fn gives_credit_to_new_client(counters: impl Store) {
-    let rules = std::sync::Arc::new(MemoryRules::new());
-    let instance = Instance::counting(counters, rules, LiveOptions::new()).await;
-    let document = "limits: [{ name: one, quota: 5 per 300 days, key: header user }]";
-    let new = yaml(document);
-    instance.put(new).await;
-    let credit = instance.live.credit("one", "ann", 100, tomorrow(), "ops");
-    let both = [instance.clone(), instance.clone()];
-    // The client sends requests from the instant at which an instance knows the credit.
-    let (given, first) = tokio::join!(credit, async {
-        eventually("the credit is known", async || {
-            instance.live.overrides().len() == 1
-        })
-        .await;
-        admitted(&both, "ann").await
-    });
-    assert_eq!(given.unwrap().1.remaining(), 100);
-    assert_eq!(first + admitted(&both, "ann").await, 105);
-}
-
-#[tokio::test]
-async fn credit_of_new_client_counts_once() {
-    gives_credit_to_new_client(MemoryStore::new()).await;
-    let server = RedisServer::start();
-    // A late decision would admit a request that no credit counts.
-    let counters = RedisStore::options().deadline(Duration::from_secs(20));
-    let counters = counters.connect(&server.url()).await.unwrap();
-    gives_credit_to_new_client(counters).await;
-}
-
-#[tokio::test]
-async fn expired_credit_gives_no_units() {
-    let instance = Instance::in_memory().await;
-    let document = "limits: [{ name: one, quota: 5 per 300 days, key: header user }]";
-    let new = yaml(document);
-    instance.put(new).await;
-    let both = [instance.clone(), instance.clone()];
-    assert_eq!(admitted(&both, "ann").await, 5);
-    let credit = instance.live.credit("one", "ann", 3, tomorrow(), "ops");
-    let (given, _) = tokio::join!(credit, async {
-        eventually("the credit is known", async || {
-            instance.live.overrides().len() == 1
-        })
-        .await;
-        let id = instance.live.overrides().remove(0).id;
-        instance.live.unblock(&id, "bob").await.unwrap()
-    });
-    assert_eq!(given.unwrap().1.remaining(), 0);
-    let soon = Time::now().after(Duration::from_millis(30));
-    let credit = instance.live.credit("one", "ann", 3, soon, "ops");
-    credit.await.unwrap();
-    assert_eq!(admitted(&both, "ann").await, 0);
 }
 
 #[tokio::test]

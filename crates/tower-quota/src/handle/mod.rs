@@ -196,6 +196,25 @@ impl<S: Store> RateLimitHandle<S> {
         self.apply(Operation::Peek, limit, client.into(), 1).await
     }
 
+    /// Returns the time until the window of a client ends, by the clock of the store.
+    ///
+    /// Show it to clients next to the status of [`peek`](Self::peek), for example as the end of their month. Unlike
+    /// [`LimitStatus::reset_after`], it is the same for clients who have used nothing. See [`Quota::window_ends`] for the
+    /// limits without an end, which return `None`.
+    pub async fn until_window_ends<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+    ) -> Result<Option<Duration>, HandleError<S::Error>> {
+        let rules = self.shared.rules();
+        let Found { limit, key, quota } = find(&rules.plan, limit, client.into())?;
+        let charge = plain(limit, &quota, &key);
+        let peeked = self.shared.store.apply(Operation::Peek, &[charge]);
+        let peeked = within(self.shared.store_timeout(), peeked).await?;
+        let now = peeked.at().unmarked();
+        Ok(quota.window_ends(now).map(|end| end.since(now)))
+    }
+
     /// Deletes the counter, the penalty and the [block](Self::block) of a client of a limit.
     pub async fn reset<'k>(
         &self,
@@ -207,9 +226,10 @@ impl<S: Store> RateLimitHandle<S> {
         self.apply(Operation::Reset, limit, client, 1).await
     }
 
-    /// Gives units back to a client, up to a full limit. Returns the new status.
+    /// Gives used units back to a client, up to a full limit. Returns the new status.
     ///
-    /// [`LimitStatus::taken`] is the number of units that the client really got.
+    /// [`LimitStatus::taken`] is the number of units that the client really got. To admit more than the quota, give the
+    /// client another quota by [`Policy::overrides`].
     ///
     /// A sliding window takes back only units of the present window.
     ///
@@ -244,30 +264,6 @@ impl<S: Store> RateLimitHandle<S> {
             granted,
         )
         .await
-    }
-
-    /// Raises the capacity of a client's bucket by this many units, and withholds the added units.
-    ///
-    /// A [grant](Self::grant) under the higher quota then gives the units once. A full bucket has no counter, and would
-    /// begin with the units.
-    #[doc(hidden)]
-    pub async fn withhold<'k>(
-        &self,
-        limit: &str,
-        client: impl Into<ClientKey<'k>>,
-        units: u64,
-    ) -> Result<(), HandleError<S::Error>> {
-        let (rules, client) = (self.shared.rules(), client.into());
-        let Found { limit, key, quota } = find(&rules.plan, limit, client)?;
-        let raised = quota.try_raised(units);
-        let raised = raised.map_err(|error| HandleError::InvalidQuota(limit.name, error))?;
-        let charge = plain(limit, &raised, &key);
-        let remaining = self.status(Operation::Peek, charge).await?.remaining();
-        let (operation, charge) = match remaining.saturating_sub(quota.capacity()) {
-            0 => (Operation::Refuse, charge),
-            above => (Operation::Check, charge.cost(above)),
-        };
-        self.status(operation, charge).await.map(drop)
     }
 
     /// Refuses requests of a client to which this limit applies, with 403, for the given time.

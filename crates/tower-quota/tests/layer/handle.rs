@@ -538,3 +538,23 @@ async fn policy_replaced_during_look_up_waits() {
     assert!(names(&request.await.unwrap().unwrap()).starts_with("\"old\""));
     assert!(names(&answer_of(&service).await).starts_with("\"new\""));
 }
+
+#[tokio::test]
+async fn window_ends_for_unused_counter_too() {
+    let user = || key::header("x-api-key");
+    let day = Quota::per_day(100).fixed_window();
+    let policy = policy_of(Limit::new("day", day).by(user()))
+        .limit(Limit::new("bucket", Quota::per_day(100)).by(user()))
+        .limit(Limit::new("own", day.from_first_request()).by(user()));
+    let (service, handle) = serve(stopped_layer(policy));
+    status(&service, "ann").await;
+    let used = handle.peek("day", "ann").await.unwrap().reset_after();
+    for user in ["ann", "bob"] {
+        let ends = handle.until_window_ends("day", user).await.unwrap();
+        assert_eq!(ends, Some(used), "{user}");
+        for limit in ["bucket", "own"] {
+            assert_eq!(handle.until_window_ends(limit, user).await.unwrap(), None);
+        }
+    }
+    assert!(handle.until_window_ends("month", "ann").await.is_err());
+}

@@ -11,7 +11,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn credit_adds_no_more_than_its_units(
+    fn raise_adds_no_more_than_its_units(
         quota in prop_oneof![quota_by(Algorithm::TokenBucket), quota_by(Algorithm::Gcra)],
         units in magnitude(1, 1 << 40),
         trace in requests(80),
