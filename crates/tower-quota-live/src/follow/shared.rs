@@ -60,7 +60,7 @@ impl FollowedRules {
 
     pub(crate) fn state(&self) -> LiveState {
         self.health.state(
-            self.store.name(),
+            &*self.store,
             self.in_force.load().as_deref(),
             self.blocks.in_force(false).len(),
         )

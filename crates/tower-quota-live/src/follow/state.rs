@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::in_force::InForce;
 use crate::error::StartError;
+use crate::store::RuleStore;
 use crate::time::Time;
 use crate::version::VersionInfo;
 
@@ -14,6 +15,9 @@ use crate::version::VersionInfo;
 pub struct LiveState {
     /// The store, without secrets.
     pub store: String,
+    /// True if all instances see the blocks, allowances, overrides and audit records. If false, they
+    /// hold on this instance only, until it ends.
+    pub blocks_are_shared: bool,
     /// True if the store answered the last call.
     pub is_reachable: bool,
     /// The time of the last change of `is_reachable`.
@@ -150,13 +154,14 @@ impl Health {
 
     pub(super) fn state(
         &self,
-        store: String,
+        store: &dyn RuleStore,
         in_force: Option<&InForce>,
         blocks: usize,
     ) -> LiveState {
         let noted = self.lock().clone();
         LiveState {
-            store,
+            store: store.name(),
+            blocks_are_shared: store.shares_blocks(),
             is_reachable: noted.is_reachable,
             reachable_since: noted.reachable_since,
             in_force: in_force.map(|in_force| VersionState {

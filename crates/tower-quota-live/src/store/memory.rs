@@ -148,6 +148,10 @@ impl RuleStore for MemoryRules {
         ready(self.put_now(expected, new))
     }
 
+    fn shares_blocks(&self) -> bool {
+        false
+    }
+
     fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
         // The store keeps the data until the process ends.
         ready(Ok(false))

@@ -65,6 +65,12 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// version, 0 for an empty store, or `None` for any.
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version>;
 
+    /// Returns whether all instances see the blocks, allowances, overrides and audit records of this
+    /// store.
+    ///
+    /// If not, they hold on this instance only, until it ends.
+    fn shares_blocks(&self) -> bool;
+
     /// Restores a lost version. Returns whether the store had lost it.
     ///
     /// A store keeps its own document, unless that document was restored too and is older.

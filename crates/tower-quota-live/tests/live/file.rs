@@ -256,7 +256,10 @@ async fn blocks_are_shared_by_all_followers() {
     let (server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
     let path = folder.path().join("rules.yaml");
     fs::write(&path, document(500)).unwrap();
+    let alone = following(&path).await;
+    assert!(!alone.live.state().blocks_are_shared);
     let [one, other] = two_followers(&path, &server).await;
+    assert!(one.live.state().blocks_are_shared);
     let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
     let block = one
         .live

@@ -133,6 +133,10 @@ impl RuleStore for FailingHistory {
         self.rules.put(expected, new)
     }
 
+    fn shares_blocks(&self) -> bool {
+        self.rules.shares_blocks()
+    }
+
     fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
         self.rules.restore(version)
     }

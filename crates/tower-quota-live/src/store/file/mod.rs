@@ -214,6 +214,12 @@ impl RuleStore for FileRules {
         })
     }
 
+    fn shares_blocks(&self) -> bool {
+        self.shared
+            .as_ref()
+            .is_some_and(|shared| shared.store.shares_blocks())
+    }
+
     fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
         // Never restore a missing file, which an operator may have removed on purpose.
         Box::pin(async { Ok(false) })

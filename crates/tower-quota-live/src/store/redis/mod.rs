@@ -349,6 +349,10 @@ impl RuleStore for RedisRules {
         })
     }
 
+    fn shares_blocks(&self) -> bool {
+        true
+    }
+
     fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
         Box::pin(async move {
             let mut restore = self.operation("restore");
