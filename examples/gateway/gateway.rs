@@ -8,8 +8,8 @@
 //! Set these variables:
 //!
 //! * `ADMIN_TOKEN`: the secret of the admin API, at least 16 bytes.
-//! * `RULES`: the path of your rules, or the URL of Redis. With a URL, all instances share rules and counters. Put the
-//!   first rules with the admin API. Until then the limits of `rules.yaml` apply.
+//! * `RULES`: the path of your rules, or the URL of Redis. The gateway follows the file. With a URL, all instances share
+//!   rules and counters. Put the first rules with the admin API. Until then the limits of `rules.yaml` apply.
 //! * `REDIS_URL`: the URL of Redis, if instances share counters, but read rules from a file.
 //! * `UPSTREAM`: the service behind the gateway, such as `http://127.0.0.1:8080`. Otherwise the gateway answers itself.
 //! * `NAME`: the name of this gateway in Redis, by default `gateway`. Gateways with one name share rules and counters.
@@ -111,7 +111,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let rules = match rules {
         Some(rules) => rules,
-        None => Arc::new(FileRules::new(&source)?.writable()),
+        None => Arc::new(FileRules::new(&source)?),
     };
 
     let layer = RateLimitLayer::new(counters.clone(), Policy::new()).count_busy_clients();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_live::{
-    BlockTarget, FileRules, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules,
+    BlockTarget, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules,
     WithoutRules,
 };
 use tower_quota_rules::Format;
@@ -79,18 +79,15 @@ fn empty_store_has_version_zero() {
     assert!(!samples.contains_key("tower_quota_rules_hash"));
 }
 
-/// Returns the published version and hash after an instance has read a file with all texts in turn.
+/// Returns the published version and hash after an instance has put all texts in turn.
 fn published_after(texts: &[&str]) -> [f64; 2] {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rules.yaml");
     let scrape = recording(async {
-        std::fs::write(&path, texts[0]).unwrap();
         let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
-        let store = FileRules::new(&path).unwrap().writable();
-        let live = LiveRules::start(layer.handle(), store, LiveOptions::new())
+        let options = LiveOptions::new().without_rules(WithoutRules::Refuse);
+        let live = LiveRules::start(layer.handle(), MemoryRules::new(), options)
             .await
             .unwrap();
-        for text in &texts[1..] {
+        for text in texts {
             live.put(None, document(text)).await.unwrap();
         }
     });

@@ -1,8 +1,10 @@
 // Tests the live page in headless Chromium, with a gateway under load. Run by scripts/page.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import {
   TOKEN, admin, freePort, load, logIn, open, request, startBrowser, startExample, startGateway, startRedis, until,
@@ -277,7 +279,7 @@ for (const [what, stop] of [["hangs", "SIGSTOP"], ["is gone", "SIGKILL"]]) {
 test("page says what an outage of Redis means, and when it is over", async () => {
   const port = await freePort();
   let redis = startRedis(port);
-  const shared = await startExample(process.env.EXAMPLE, port);
+  const shared = await startExample(process.env.EXAMPLE, `redis://127.0.0.1:${port}`);
   const page = await open(browser, shared.admin);
   await logIn(page);
   await page.getByText("No rules are in force yet: the limits of the program hold until you put rules.").waitFor();
@@ -313,6 +315,23 @@ test("rollback puts an earlier version in force", async () => {
   await page.locator("#versions li", { hasText: "Version 3" }).getByText("In force").waitFor();
   await page.locator("#audit li", { hasText: /on-call: rollback/ }).waitFor();
   await close(page);
+});
+
+test("rules of a file are changed in the file alone", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "rules-"));
+  const path = join(folder, "rules.yaml");
+  const put = quota => writeFileSync(path, `limits: [{ name: second, quota: ${quota} }]\n`);
+  put("10/second");
+  const follower = await startExample(process.env.EXAMPLE, path);
+  const page = await open(browser, follower.admin);
+  await logIn(page);
+  await page.getByText(`The rules are only read from file ${path}: change them there.`).waitFor();
+  put("20/second");
+  await page.locator("#versions li", { hasText: "Version 2" }).getByText("In force").waitFor();
+  assert.equal(await page.getByRole("button", { name: /^Roll back/ }).count(), 0);
+  await close(page);
+  follower.stop();
+  rmSync(folder, { recursive: true });
 });
 
 test("hostile comment is shown as text", async () => {

@@ -38,7 +38,7 @@ const phone = await live(server.admin, { colorScheme: "dark", viewport: { width:
 // Start a second gateway with rules and counters in Redis, while the load of the first gateway grows.
 const port = await freePort();
 let redis = startRedis(port);
-const example = await startExample(process.env.EXAMPLE, port);
+const example = await startExample(process.env.EXAMPLE, `redis://127.0.0.1:${port}`);
 stops.push(load(example.gateway, ordinary.map(client => ({ ...client, key: `pro_${client.key}` }))));
 const shared = await live(example.admin, { ...DESK, colorScheme: "dark" });
 await shared.getByText("No rules are in force yet").waitFor();

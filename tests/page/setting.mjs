@@ -40,9 +40,9 @@ export function startRedis(port) {
   return { stop: () => child.kill("SIGKILL") };
 }
 
-/** Starts the example of a gateway, with counters and rules in Redis. */
-export async function startExample(program, redisPort) {
-  const environment = { ...process.env, ADMIN_TOKEN: TOKEN, PORT: 0, ADMIN_PORT: 0, RULES: `redis://127.0.0.1:${redisPort}` };
+/** Starts the example of a gateway, with rules in a file, or with counters and rules in the Redis at a URL. */
+export async function startExample(program, rules) {
+  const environment = { ...process.env, ADMIN_TOKEN: TOKEN, PORT: 0, ADMIN_PORT: 0, RULES: rules };
   const child = spawn(program, { stdio: ["ignore", "pipe", "inherit"], env: environment });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const address = async () => /http:.*/.exec((await lines.next()).value)[0];

@@ -4,6 +4,8 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, header};
 
+use tower_quota_live::RuleStoreError;
+
 use crate::api::Api;
 use crate::problem::{Problem, ProblemKind, Result};
 
@@ -40,7 +42,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Expected {
 impl Expected {
     /// Returns the expected number of the newest version, 0 for no version, or `None` for any
     /// version.
+    ///
+    /// Refuses the change if the rules are only read from their source.
     pub(crate) async fn number(self, api: &Api) -> Result<Option<u64>> {
+        let store = api.live.store();
+        if store.is_read_only() {
+            return Err(RuleStoreError::ReadOnly(store.name()).into());
+        }
         match self {
             Self::Any => Ok(None),
             Self::None => Ok(Some(0)),

@@ -6,9 +6,10 @@ const LONGEST_TEXT = 200_000;
 let shownVersion = null;
 
 function showVersions() {
-  const { in_force: inForce } = state.snapshot.health.rules ?? {};
+  const { in_force: inForce, is_read_only: isReadOnly, store } = state.snapshot.health.rules ?? {};
   const versions = state.history?.versions ?? [];
   at("rules").hidden = !state.history;
+  setText(at("rules-source"), isReadOnly ? `The rules are only read from ${store}: change them there.` : "");
   show(at("versions"), most("versions", versions, 5), {
     id: version => version.number,
     create: () => makeRow({ Show: showText, Changes: showChanges, "Roll back": rollBack }),
@@ -16,7 +17,7 @@ function showVersions() {
       const isInForce = number === inForce?.number;
       row.main.replaceChildren(`Version ${number} `, make("span", isInForce ? "badge good" : "badge", isInForce ? "In force" : ""));
       setText(row.detail, `${instant(time)}, by ${author}${comment ? `: ${comment}` : ""}`);
-      row.buttons["Roll back"].hidden = isInForce;
+      row.buttons["Roll back"].hidden = isReadOnly || number === state.history.current;
       row.buttons.Changes.hidden = number === versions.at(-1).number;
       nameButtons(row, `version ${number}`);
     },

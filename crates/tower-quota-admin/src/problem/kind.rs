@@ -12,7 +12,7 @@ pub enum ProblemKind {
     Unauthenticated,
     /// Status 403. Your options do not allow readable keys.
     KeysHidden,
-    /// Status 403. This process may not change the source of the rules.
+    /// Status 403. The rules are only read from their source, such as a file: change them there.
     ReadOnly,
     /// Status 403. The operation needs a higher [`Role`](crate::Role).
     RoleRequired,

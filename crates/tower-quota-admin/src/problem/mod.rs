@@ -167,7 +167,6 @@ impl From<RuleStoreError> for Problem {
         let (kind, current) = match &error {
             RuleStoreError::Conflict { current } => (ProblemKind::VersionChanged, *current),
             RuleStoreError::ReadOnly(_) => (ProblemKind::ReadOnly, None),
-            RuleStoreError::WrongFormat { .. } => (ProblemKind::UnsupportedType, None),
             RuleStoreError::UnknownVersion(_) => (ProblemKind::NotFound, None),
             RuleStoreError::TooManyBlocks => (ProblemKind::InvalidValue, None),
             _ => (ProblemKind::Unavailable, None),

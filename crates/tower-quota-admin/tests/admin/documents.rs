@@ -1,15 +1,14 @@
 //! Tests to put, read, compare and roll back rules, with conflicts and the history.
 
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tower_quota_admin::ProblemKind;
-
-use tower_quota_live::{FileRules, LiveOptions, MemoryRules};
+use tower_quota_dev::RedisServer;
+use tower_quota_live::{LiveOptions, MemoryRules, NewVersion, RedisRules, RuleStore};
+use tower_quota_rules::Format;
 
 use crate::server::{HOLDER, Instance, RULES, number, options, problem, send};
 
@@ -210,17 +209,10 @@ async fn rollback_needs_expected_version() {
     problem(send(rollback).await, ProblemKind::VersionRequired).await;
 }
 
-/// Starts an instance that follows a file, as a restart of the service does.
-async fn restart(path: &Path) -> Instance {
-    Instance::with(FileRules::new(path).unwrap().writable(), options()).await
-}
-
 #[tokio::test]
 async fn tag_from_before_a_restart_conflicts() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rules.yaml");
-    fs::write(&path, RULES).unwrap();
-    let before = restart(&path).await;
+    // A restarted store in memory counts its versions from 1 again.
+    let (before, after) = (Instance::with_rules().await, Instance::with_rules().await);
     let put = async |instance: &Instance, rules: &str, tag: &str| {
         let put = instance.put_rules(rules).header("If-Match", tag);
         send(put).await
@@ -228,7 +220,6 @@ async fn tag_from_before_a_restart_conflicts() {
     put(&before, &stricter(), "*").await;
     let seen = before.tag("/v1/rules").await;
 
-    let after = restart(&path).await;
     put(&after, RULES, "*").await;
     assert_eq!(after.number().await, number(&seen));
     let lost = put(&after, &stricter(), &seen).await;
@@ -240,13 +231,15 @@ async fn tag_from_before_a_restart_conflicts() {
 
 #[tokio::test]
 async fn broken_version_is_shown_on_request() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rules.yaml");
-    fs::write(&path, RULES).unwrap();
+    let redis = RedisServer::start();
+    let store = || RedisRules::new(&redis.url(), "test").unwrap();
     let live = LiveOptions::new().poll_every(Duration::from_millis(10));
-    let store = FileRules::new(&path).unwrap().writable();
-    let instance = Instance::with_live_options(store, options(), live).await;
-    fs::write(&path, "limits: [{ name: minute }]").unwrap();
+    let instance = Instance::with_live_options(store(), options(), live).await;
+    let first = instance.put_rules(RULES).header("If-None-Match", "*");
+    assert_eq!(send(first).await.status(), 200);
+    // A program with an older grammar puts rules that this instance cannot read.
+    let broken = NewVersion::new("limits: [{ name: minute }]", Format::Yaml, "eve");
+    store().put(None, broken).await.unwrap();
     while instance.json("/v1/health").await["rules"]["last_error"].is_null() {
         tokio::task::yield_now().await;
     }

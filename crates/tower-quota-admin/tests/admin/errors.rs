@@ -154,29 +154,26 @@ async fn read_only_source_is_a_problem() {
     let path = folder.path().join("rules.yaml");
     std::fs::write(&path, RULES).unwrap();
     let instance = Instance::with(FileRules::new(&path).unwrap(), options()).await;
-    let put = send(instance.put_rules(RULES).header("If-Match", "*")).await;
-    problem(put, ProblemKind::ReadOnly).await;
-}
-
-#[tokio::test]
-async fn file_takes_its_own_format_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rules.yaml");
-    std::fs::write(&path, RULES).unwrap();
-    let instance = Instance::with(FileRules::new(&path).unwrap().writable(), options()).await;
-    let json = instance
-        .request(Method::PUT, "/v1/rules")
-        .header("If-Match", "*")
-        .json(&json!({ "allow_empty": true }));
-    problem(send(json).await, ProblemKind::UnsupportedType).await;
-    let put = send(
-        instance
-            .put_rules("limits: [{ name: a, quota: 1/hour }]")
-            .header("If-Match", "*"),
-    )
-    .await;
-    assert_eq!(put.status(), 200);
-    assert!(std::fs::read_to_string(&path).unwrap().contains("1/hour"));
+    let tag = instance.tag("/v1/rules").await;
+    let rollback = instance
+        .request(Method::POST, "/v1/rules/rollback")
+        .header("If-Match", &tag)
+        .json(&json!({ "version": 1 }));
+    for change in [
+        instance.put_rules(RULES).header("If-Match", &tag),
+        instance.put_rules("limits: [").header("If-Match", "\"7-\""),
+        rollback,
+    ] {
+        let refused = problem(send(change).await, ProblemKind::ReadOnly).await;
+        let detail = refused["detail"].as_str().unwrap();
+        let fix = format!("file {}: change them there", path.display());
+        assert!(detail.contains(&fix), "{detail}");
+    }
+    let rules = instance.json("/v1/health").await["rules"].take();
+    assert_eq!(
+        [&rules["is_read_only"], &rules["blocks_are_shared"]],
+        [true, false]
+    );
 }
 
 #[tokio::test]

@@ -15,6 +15,8 @@ use crate::version::VersionInfo;
 pub struct LiveState {
     /// The store, without secrets.
     pub store: String,
+    /// True if the documents of the store, such as a file, can only be read.
+    pub is_read_only: bool,
     /// True if all instances see the blocks, allowances, overrides and audit records. If false, they
     /// hold on this instance only, until it ends.
     pub blocks_are_shared: bool,
@@ -161,6 +163,7 @@ impl Health {
         let noted = self.lock().clone();
         LiveState {
             store: store.name(),
+            is_read_only: store.is_read_only(),
             blocks_are_shared: store.shares_blocks(),
             is_reachable: noted.is_reachable,
             reachable_since: noted.reachable_since,

@@ -14,7 +14,8 @@ impl LiveRules {
     /// return, the document is in force here. Other instances follow within two seconds.
     ///
     /// # Errors
-    /// Returns [`ChangeError`] with all problems of the document, the conflict, or the store's failure.
+    /// Returns [`ChangeError`] with all problems of the document, the conflict, or the store's failure. A store that is
+    /// [only read](crate::RuleStore::is_read_only) fails with [`RuleStoreError::ReadOnly`].
     pub async fn put(
         &self,
         expected: Option<u64>,
@@ -127,6 +128,9 @@ impl LiveRules {
         what: Action,
         comment: String,
     ) -> Result<Version, ChangeError> {
+        if self.shared.store.is_read_only() {
+            return Err(RuleStoreError::ReadOnly(self.shared.store.name()).into());
+        }
         let examined = self
             .shared
             .work(move |shared| shared.read_and_test(&new.text, new.format).map(|_| new));

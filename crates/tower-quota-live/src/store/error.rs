@@ -2,8 +2,6 @@ use core::error::Error;
 use core::fmt;
 use std::sync::Arc;
 
-use tower_quota_rules::Format;
-
 use super::MOST_BLOCKS;
 
 /// The error of a [`RuleStore`](super::RuleStore).
@@ -17,15 +15,8 @@ pub enum RuleStoreError {
         /// The newest version.
         current: Option<u64>,
     },
-    /// This process may not write to the store.
+    /// The documents of this store, such as a file, can only be read.
     ReadOnly(String),
-    /// The store holds documents of another format.
-    WrongFormat {
-        /// The store.
-        store: String,
-        /// The format of the store.
-        format: Format,
-    },
     /// The store has no version with this number.
     UnknownVersion(u64),
     /// The store has no space for another block.
@@ -88,10 +79,7 @@ impl fmt::Display for RuleStoreError {
                 f.write_str("there is no version to change: put the first one")
             }
             Self::ReadOnly(store) => {
-                write!(f, "{store} is read-only here: change it at its source")
-            }
-            Self::WrongFormat { store, format } => {
-                write!(f, "{store} holds {format}: put the document as {format}")
+                write!(f, "the rules are only read from {store}: change them there")
             }
             Self::UnknownVersion(number) => {
                 write!(f, "version {number} is not kept: see the history")

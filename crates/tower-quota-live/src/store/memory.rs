@@ -58,11 +58,6 @@ impl MemoryRules {
         Ok(changed)
     }
 
-    #[cfg(feature = "file")]
-    pub(super) fn expect(&self, expected: Option<u64>) -> Result<(), RuleStoreError> {
-        self.lock().expect(expected)
-    }
-
     pub(super) fn put_now(
         &self,
         expected: Option<u64>,

@@ -65,6 +65,12 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// version, 0 for an empty store, or `None` for any.
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version>;
 
+    /// Returns whether documents can only be read here, so that every [`put`](Self::put) fails with
+    /// [`RuleStoreError::ReadOnly`]. The default is false.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
     /// Returns whether all instances see the blocks, allowances, overrides and audit records of this
     /// store.
     ///

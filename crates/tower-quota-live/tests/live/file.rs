@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{
-    BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, RuleStore, RuleStoreError,
+    BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, NewVersion, RuleStoreError,
 };
+use tower_quota_rules::Format;
 
 use crate::fixture::{Instance, document, eventually, new, redis_rules, rules_file};
 
@@ -138,93 +139,50 @@ async fn poll_finds_missed_change() {
 }
 
 #[tokio::test]
-async fn put_replaces_a_writable_file() {
+async fn file_is_only_read() {
     let (folder, path) = rules_file(500);
-    let read_only = following(&path).await;
-    let refused = read_only.live.put(None, new(1)).await;
-    assert!(
-        matches!(
-            refused,
-            Err(ChangeError::Store(RuleStoreError::ReadOnly(_)))
-        ),
-        "{refused:?}"
-    );
-
-    let writable = Instance::start(
-        FileRules::new(&path).unwrap().writable(),
-        LiveOptions::new(),
-    )
-    .await;
-    assert_eq!(
-        writable.live.put(Some(1), new(501)).await.unwrap().number,
-        2
-    );
+    let instance = following(&path).await;
+    assert!(instance.live.state().is_read_only);
+    fs::write(&path, document(501)).unwrap();
+    until_limits(&instance, 501).await;
+    let invalid = NewVersion::new("limits: [", Format::Yaml, "ann");
+    for refused in [
+        instance.live.put(None, new(1)).await,
+        instance.live.put(None, invalid).await,
+        instance.live.rollback(None, 1, "ann").await,
+    ] {
+        let error = refused.unwrap_err();
+        assert!(
+            matches!(&error, ChangeError::Store(RuleStoreError::ReadOnly(_))),
+            "{error:?}"
+        );
+        let path = path.to_str().unwrap();
+        assert!(error.to_string().contains(path), "{error}");
+    }
     assert_eq!(fs::read_to_string(&path).unwrap(), document(501));
-    until_limits(&read_only, 501).await;
-    assert_eq!(
-        fs::read_dir(folder.path()).unwrap().count(),
-        1,
-        "nothing is left beside it"
-    );
-    writable.live.rollback(None, 1, "bob").await.unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), document(500));
-}
-
-#[tokio::test]
-async fn one_of_two_concurrent_puts_wins() {
-    let (_folder, path) = rules_file(500);
-    let instance = Instance::start(
-        FileRules::new(&path).unwrap().writable(),
-        LiveOptions::new(),
-    )
-    .await;
-    let put = |units| instance.live.put(Some(1), new(units));
-    let (one, other) = tokio::join!(put(501), put(502));
-    let lost = [one, other]
-        .into_iter()
-        .filter(Result::is_err)
-        .collect::<Vec<_>>();
-    assert!(
-        matches!(
-            &lost[..],
-            [Err(ChangeError::Store(RuleStoreError::Conflict {
-                current: Some(2)
-            }))]
-        ),
-        "one wins: {lost:?}"
-    );
-    assert_eq!(
-        fs::read_to_string(&path).unwrap(),
-        instance.live.in_force().unwrap().version.text
-    );
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     assert_eq!(instance.number(), 2);
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn replaced_file_keeps_its_permissions() {
-    let folder = tempfile::tempdir().unwrap();
+async fn local_copy_keeps_its_permissions() {
+    let (folder, path) = rules_file(500);
+    let copy = folder.path().join("rules.copy");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    for permissions in [0o600, 0o664] {
-        let path = folder.path().join(format!("{permissions}.yaml"));
-        fs::write(&path, document(500)).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(permissions)).unwrap();
-        let instance = Instance::start(
-            FileRules::new(&path).unwrap().writable(),
-            LiveOptions::new(),
-        )
-        .await;
-        instance.live.put(Some(1), new(501)).await.unwrap();
-        assert_eq!(mode(&path), permissions);
-    }
-    let path = folder.path().join("first.yaml");
-    FileRules::new(&path)
-        .unwrap()
-        .writable()
-        .put(None, new(501))
-        .await
-        .unwrap();
-    assert_eq!(mode(&path), 0o600);
+    let options = LiveOptions::new().local_copy(&copy);
+    let instance = Instance::start(FileRules::new(&path).unwrap(), options).await;
+    eventually("there is a copy", async || copy.exists()).await;
+    assert_eq!(mode(&copy), 0o600);
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o664)).unwrap();
+    fs::write(&path, document(501)).unwrap();
+    until_limits(&instance, 501).await;
+    eventually("the copy is new", async || {
+        fs::read_to_string(&copy).unwrap().contains("501 per")
+    })
+    .await;
+    assert_eq!(mode(&copy), 0o664);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
 #[tokio::test]

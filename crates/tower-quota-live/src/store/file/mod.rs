@@ -24,6 +24,8 @@ use crate::version::{NewVersion, Version, VersionInfo};
 
 /// A [`RuleStore`] that follows a file through edits, renames, and swapped symlinks of Kubernetes.
 ///
+/// The file is only read. To change the rules, change the file.
+///
 /// Versions count the changes seen by this process, starting at 1. History, blocks and audit
 /// records live in this process, unless you [share](Self::blocks_in) the blocks and records. While
 /// the file is missing, the store is unavailable, and the rules stay in force.
@@ -47,7 +49,6 @@ pub struct FileRules {
     path: PathBuf,
     format: Format,
     max_bytes: u64,
-    is_writable: bool,
     memory: Arc<MemoryRules>,
     shared: Option<SharedBlocks>,
     known: Mutex<Option<String>>,
@@ -77,7 +78,6 @@ impl FileRules {
             path,
             format,
             max_bytes: Self::MAX_BYTES,
-            is_writable: false,
             memory,
             shared: None,
             known,
@@ -89,13 +89,6 @@ impl FileRules {
     #[must_use]
     pub const fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = bytes;
-        self
-    }
-
-    /// Allows puts. The file is replaced by a rename, and keeps its permissions.
-    #[must_use]
-    pub const fn writable(mut self) -> Self {
-        self.is_writable = true;
         self
     }
 
@@ -148,13 +141,6 @@ impl FileRules {
         Ok(())
     }
 
-    async fn write(&self, known: &mut Option<String>, text: String) -> Result<(), RuleStoreError> {
-        let written = files::replace(&self.path, text.clone()).await;
-        written.map_err(|error| self.unavailable(error))?;
-        *known = Some(text);
-        Ok(())
-    }
-
     fn unavailable(&self, error: io::Error) -> RuleStoreError {
         RuleStoreError::unavailable(self.name(), error)
     }
@@ -189,29 +175,13 @@ impl RuleStore for FileRules {
         self.memory.history(most)
     }
 
-    fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
-        Box::pin(async move {
-            if !self.is_writable {
-                return Err(RuleStoreError::ReadOnly(self.name()));
-            }
-            if new.format != self.format {
-                return Err(RuleStoreError::WrongFormat {
-                    store: self.name(),
-                    format: self.format,
-                });
-            }
-            self.refresh().await.or_else(|error| {
-                if self.path.exists() {
-                    Err(error)
-                } else {
-                    Ok(())
-                }
-            })?;
-            let mut known = self.known.lock().await;
-            self.memory.expect(expected)?;
-            self.write(&mut known, new.text.clone()).await?;
-            self.memory.put_now(expected, new)
-        })
+    fn put(&self, _expected: Option<u64>, _new: NewVersion) -> Reply<'_, Version> {
+        let error = RuleStoreError::ReadOnly(self.name());
+        Box::pin(core::future::ready(Err(error)))
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
     }
 
     fn shares_blocks(&self) -> bool {
