@@ -1,7 +1,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use tower_quota::{Name, Policy, RequestHead, key::ClientIp, policy::Explained};
+use tower_quota::{Name, Policy, RequestHead, explain::Explained, key::ClientIp};
 
 use crate::code_parts::CodeParts;
 use crate::document::Document;

@@ -237,6 +237,16 @@ pub mod store {
     };
 }
 
+/// Explanations of sample requests, for programs that show and test policies.
+///
+/// Get an [`Explainer`](explain::Explainer) from [`Policy::explainer`], or call [`RateLimitHandle::explain`].
+pub mod explain {
+    pub use crate::head::SampleContext;
+    pub use crate::key::named::{NamedKey, named};
+    pub use crate::policy::explain::Explainer;
+    pub use crate::policy::explained::{Explained, ExplainedLimit};
+}
+
 /// Types of a [`Limiter`].
 pub mod limiter {
     pub use tower_quota_core::{Answer, AsKey, NotReady, Turn, UnknownLimit};

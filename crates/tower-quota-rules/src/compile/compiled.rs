@@ -3,7 +3,8 @@ use std::sync::{Arc, OnceLock};
 
 use tower_quota::{
     Key, Limit, Name, Policy, Quota, RequestHead,
-    policy::{Chosen, Explained, Explainer},
+    explain::{Explained, Explainer},
+    policy::Chosen,
 };
 
 use super::conditions::Context;

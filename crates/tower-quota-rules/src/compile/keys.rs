@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use tower_quota::explain::named;
 use tower_quota::key::{self, ClientIp, KeyExtractor, Proxies, Source};
 
 use super::conditions::Context;
@@ -73,7 +74,7 @@ impl Context<'_> {
             }
             KeyText::Value(key) => Arc::new(key.clone()),
             KeyText::Code(name) => match self.code.keys.get(name.as_str()) {
-                Some(given) => Arc::new(key::named(text.to_string(), Arc::clone(given))),
+                Some(given) => Arc::new(named(text.to_string(), Arc::clone(given))),
                 // Any key will do, because the check has refused unknown names.
                 None => Arc::new(key::everyone()),
             },

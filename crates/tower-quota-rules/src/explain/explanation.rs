@@ -1,7 +1,7 @@
 use serde::Serialize;
 use tower_quota::{
     Key, Name, Quota, Reason, RequestHead,
-    policy::{Explained, ExplainedLimit, SampleContext},
+    explain::{Explained, ExplainedLimit, SampleContext},
 };
 
 use super::shown_key::{hashed, readable_key};

@@ -3,7 +3,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use http::Request;
 use http::header::HOST;
 
-use tower_quota::policy::SampleContext;
+use tower_quota::explain::SampleContext;
 
 use crate::document::SampleRequest;
 #[cfg(feature = "axum")]

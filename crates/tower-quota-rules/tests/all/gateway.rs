@@ -6,8 +6,8 @@ use std::net::IpAddr;
 
 use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
+use tower_quota::explain::Explained;
 use tower_quota::key;
-use tower_quota::policy::Explained;
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, RequestHead};
 use tower_quota_rules::{CodeParts, Format, Rules, Tier};
 

@@ -13,7 +13,7 @@ use tower_quota_core::Lock;
 ///
 /// ```
 /// use http::Request;
-/// use tower_quota::{Limit, Policy, Quota, RequestHead, key, policy::SampleContext};
+/// use tower_quota::{Limit, Policy, Quota, RequestHead, explain::SampleContext, key};
 ///
 /// let explainer = Policy::new().limit(Limit::new("minute", Quota::per_minute(9)).by(key::route())).explainer();
 /// let context = SampleContext::default();

@@ -73,7 +73,7 @@ mod jwt;
 #[cfg(feature = "axum")]
 mod matched;
 mod mistake;
-mod named;
+pub(crate) mod named;
 mod parts;
 mod target;
 mod text;
@@ -90,7 +90,6 @@ pub(crate) use self::inspect::{identity, is_everyone, lacks_address};
 #[cfg(feature = "jwt")]
 pub use self::jwt::{InvalidJwtKey, JwtClaim, JwtKey, jwt_claim, unverified_jwt_claim};
 pub(crate) use self::mistake::Mistake;
-pub use self::named::{NamedKey, named};
 pub use self::parts::IntoExtractors;
 pub(crate) use self::target::host_of;
 pub use self::text::KeyTextError;

@@ -12,7 +12,7 @@ pub struct NamedKey {
     pub(super) key: Arc<dyn KeyExtractor>,
 }
 
-/// Names an extractor, so that the [`SampleContext`](crate::policy::SampleContext) of a sample request can give the key that outer layers would add.
+/// Names an extractor, so that the [`SampleContext`](crate::explain::SampleContext) of a sample request can give the key that outer layers would add.
 ///
 /// Without a given key, the context notes a missing key. Other requests are not affected.
 #[must_use]

@@ -9,7 +9,7 @@ use crate::head::RequestHead;
 ///
 /// ```
 /// use http::Request;
-/// use tower_quota::{Limit, Policy, Quota, RequestHead, when, policy::Explained};
+/// use tower_quota::{Limit, Policy, Quota, RequestHead, explain::Explained, when};
 ///
 /// let login = Limit::new("login", Quota::per_minute(5)).when(when::path("/login"));
 /// let explainer = Policy::new().skip(when::path("/healthz")).limit(login).explainer();

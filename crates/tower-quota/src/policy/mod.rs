@@ -1,8 +1,8 @@
 //! Defines policies, the plans into which they compile, and explanations.
 
 mod choose;
-mod explain;
-mod explained;
+pub(crate) mod explain;
+pub(crate) mod explained;
 mod fallback;
 mod lists;
 mod look_up;
@@ -28,8 +28,8 @@ use crate::when::Condition;
 
 use self::choose::Choice;
 pub use self::choose::Chosen;
-pub use self::explain::Explainer;
-pub use self::explained::{Explained, ExplainedLimit};
+use self::explain::Explainer;
+pub(crate) use self::explained::Explained;
 pub(crate) use self::fallback::Fallback;
 use self::lists::Lists;
 use self::look_up::LookUp;
@@ -39,7 +39,6 @@ use self::names::Names;
 pub(crate) use self::plan::ById;
 pub(crate) use self::plan::Plan;
 pub(crate) use self::request_charges::{Charges, RequestCharges};
-pub use crate::head::SampleContext;
 
 /// The limits of a request, which the store charges together or not at all.
 ///

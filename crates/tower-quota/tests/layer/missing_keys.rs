@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::{Request, StatusCode};
+use tower_quota::explain::{self, Explained, SampleContext};
 use tower_quota::key::{self, KeyExtractor};
-use tower_quota::policy::{Explained, SampleContext};
 use tower_quota::{Key, MissingKey, Name, RequestHead};
 
 use crate::fixture::{Limited, field, text};
@@ -94,7 +94,7 @@ async fn extractor_of_users_chooses_unauthenticated() {
     let named = |scope: &'static str| key::from_fn(scope, |_| None::<String>);
     for (by, status) in [
         (shared.clone(), 401),
-        (Arc::new(key::named("user", shared.clone())), 401),
+        (Arc::new(explain::named("user", shared.clone())), 401),
         (Arc::new(key::bearer().or(shared.clone())), 401),
         (Arc::new(key::bearer().or(key::header("x-api-key"))), 400),
         (Arc::new(key::all((key::method(), shared))), 401),
@@ -109,7 +109,7 @@ async fn extractor_of_users_chooses_unauthenticated() {
 #[tokio::test]
 async fn sample_context_gives_no_key_to_requests() {
     let user = Arc::new(key::header("x-user"));
-    let policy = || policy_of(per_minute("minute", 1).by(key::named("user", user.clone())));
+    let policy = || policy_of(per_minute("minute", 1).by(explain::named("user", user.clone())));
     let limited = Limited::new(policy());
     let sample = SampleContext::default().key("user", "ann");
     let request = || Request::get("/").extension(sample.clone());

@@ -8,7 +8,7 @@ use tower::{Layer, ServiceExt};
 use tower_quota::key::{ClientIp, KeyExtractor, Proxies, Source, from_fn};
 use tower_quota::{
     Check, ConfigError, Key, Limit, Limiter, MemoryStore, Name, OnStoreFailure, Policy, Quota,
-    RateLimitLayer, Reason, RequestHead, key, policy::Explained, store::Charge, when,
+    RateLimitLayer, Reason, RequestHead, explain::Explained, key, store::Charge, when,
 };
 
 use crate::fixture::{Inner, Limited, ScriptedStore};
