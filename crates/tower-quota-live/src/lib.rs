@@ -87,8 +87,8 @@ pub use self::store::FileRules;
 #[cfg(feature = "redis")]
 pub use self::store::RedisRules;
 pub use self::store::{
-    BlockChanges, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS, MemoryRules,
-    Reply, RuleStore, RuleStoreError, StoreState,
+    BlockChanges, BlockStore, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS,
+    MemoryRules, Reply, RuleStore, RuleStoreError, StoreState,
 };
 pub use self::time::{Time, TimeError};
 #[cfg(feature = "redis")]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tower_quota::Policy;
 use tower_quota_rules::{Document, Format, Problems, Rules};
 
+use super::store::BlockStore;
 #[cfg(feature = "redis")]
 use super::top::SharedTop;
 
@@ -36,6 +37,7 @@ pub struct LiveOptions {
     pub(crate) start: Duration,
     pub(crate) without_rules: Option<WithoutRules>,
     pub(crate) local_copy: Option<PathBuf>,
+    pub(crate) blocks: Option<Arc<dyn BlockStore>>,
     pub(crate) key_seed: [u8; 16],
     pub(crate) readable_keys: bool,
     pub(crate) reader: Arc<ReadDocument>,
@@ -53,6 +55,7 @@ impl LiveOptions {
             start: Duration::from_secs(10),
             without_rules: None,
             local_copy: None,
+            blocks: None,
             key_seed: *b"tower-quota keys",
             readable_keys: false,
             reader: Arc::new(Rules::parse),
@@ -102,6 +105,27 @@ impl LiveOptions {
     /// The copy contains the unchanged text of the document. Give every instance its own file.
     pub fn local_copy(mut self, path: impl Into<PathBuf>) -> Self {
         self.local_copy = Some(path.into());
+        self
+    }
+
+    /// Keeps blocks, overrides and audit records in this store, for all instances that use it.
+    ///
+    /// By default they live in the store of the documents, or in the memory of this instance if that
+    /// store keeps documents only, such as a file. During an outage of your store, documents still
+    /// follow their store, known blocks stay in force, and the instance is unhealthy.
+    ///
+    /// ```no_run
+    /// # #[cfg(feature = "redis")]
+    /// # fn example() -> Result<(), tower_quota_live::RuleStoreError> {
+    /// use tower_quota_live::{LiveOptions, RedisRules};
+    ///
+    /// let blocks = RedisRules::new("redis://127.0.0.1:6379", "orders")?;
+    /// let options = LiveOptions::new().blocks_in(blocks);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn blocks_in(mut self, store: impl BlockStore) -> Self {
+        self.blocks = Some(Arc::new(store));
         self
     }
 

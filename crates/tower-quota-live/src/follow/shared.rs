@@ -11,12 +11,12 @@ use crate::blocks::BlockSet;
 use crate::error::StartError;
 use crate::metrics;
 use crate::options::LiveOptions;
-use crate::store::RuleStore;
+use crate::store::{BlockStore, RuleStore, with_blocks};
 use crate::version::VersionInfo;
 
 pub(crate) struct FollowedRules {
     pub(crate) handle: RateLimitHandle<BoxStore>,
-    pub(crate) store: Arc<dyn RuleStore>,
+    pub(crate) store: Arc<dyn BlockStore>,
     pub(crate) options: LiveOptions,
     pub(crate) follows_store: bool,
     pub(crate) blocks: Arc<BlockSet>,
@@ -46,7 +46,7 @@ impl FollowedRules {
     ) -> Self {
         Self {
             handle,
-            store,
+            store: with_blocks(store, options.blocks.clone()),
             follows_store,
             blocks: Arc::new(BlockSet::new(options.key_seed)),
             options,

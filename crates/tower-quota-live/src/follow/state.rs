@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::in_force::InForce;
 use crate::error::StartError;
-use crate::store::RuleStore;
+use crate::store::BlockStore;
 use crate::time::Time;
 use crate::version::VersionInfo;
 
@@ -156,7 +156,7 @@ impl Health {
 
     pub(super) fn state(
         &self,
-        store: &dyn RuleStore,
+        store: &dyn BlockStore,
         in_force: Option<&InForce>,
         blocks: usize,
     ) -> LiveState {

@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
 use super::{
-    BlockChanges, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS, Reply, RuleStore,
-    RuleStoreError, StoreState,
+    BlockChanges, BlockStore, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS, Reply,
+    RuleStore, RuleStoreError, StoreState,
 };
 use crate::audit::AuditRecord;
 use crate::blocks::Block;
@@ -143,16 +143,22 @@ impl RuleStore for MemoryRules {
         ready(self.put_now(expected, new))
     }
 
+    fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    fn blocks(self: Arc<Self>) -> Option<Arc<dyn BlockStore>> {
+        Some(self)
+    }
+}
+
+impl BlockStore for MemoryRules {
     fn shares_blocks(&self) -> bool {
         false
     }
 
-    fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
-        // The store keeps the data until the process ends.
-        ready(Ok(false))
-    }
-
     fn restore_blocks<'a>(&'a self, _blocks: &'a [Block]) -> Reply<'a, ()> {
+        // The store keeps the data until the process ends.
         ready(Ok(()))
     }
 
@@ -182,9 +188,5 @@ impl RuleStore for MemoryRules {
 
     fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
         ready(Ok(self.lock().records.iter().take(most).cloned().collect()))
-    }
-
-    fn changes(&self) -> watch::Receiver<()> {
-        self.changed.subscribe()
     }
 }

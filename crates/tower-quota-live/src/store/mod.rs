@@ -7,10 +7,12 @@ mod memory;
 #[cfg(feature = "redis")]
 mod redis;
 mod state;
+mod with_blocks;
 
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
@@ -23,6 +25,7 @@ pub use self::redis::RedisRules;
 #[cfg(feature = "redis")]
 pub(crate) use self::redis::{RedisConnection, check_name};
 pub use self::state::{BlockChanges, StoreState};
+pub(crate) use self::with_blocks::with_blocks;
 use super::audit::AuditRecord;
 use super::blocks::Block;
 use super::version::{NewVersion, Version, VersionInfo};
@@ -39,17 +42,21 @@ pub const MOST_PENALTY_BLOCKS: usize = 8_000;
 /// A pending answer of a store.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, RuleStoreError>> + Send + 'a>>;
 
-/// A store of documents, blocks and audit records, shared by all instances.
+/// A store of documents.
 ///
 /// Methods are atomic and finish in bounded time, so a store over a network needs a deadline.
 /// Version numbers only go up, above [`NewVersion::above`]. No request waits for these methods.
+///
+/// Live rules keep blocks and audit records in [your choice of store](crate::LiveOptions::blocks_in),
+/// or in the memory of each instance.
 pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// Returns the name of the store for logs, without secrets, such as `redis at 10.0.0.5:6379`.
     fn name(&self) -> String;
 
-    /// Returns the numbers of the documents, and the blocks changed since the known revision.
+    /// Returns the number of the version in force.
     ///
-    /// Returns a state only if the revision has changed.
+    /// Returns a state only if the revision has changed. A [`BlockStore`] adds the blocks changed since
+    /// the known revision.
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>>;
 
     /// Returns a version, unless the store has dropped it.
@@ -65,22 +72,49 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// version, 0 for an empty store, or `None` for any.
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version>;
 
+    /// Returns a receiver that is marked changed after a possible change of the state.
+    ///
+    /// Announcements may be lost, so live rules poll the [state](Self::state) too.
+    fn changes(&self) -> watch::Receiver<()>;
+
     /// Returns whether documents can only be read here, so that every [`put`](Self::put) fails with
     /// [`RuleStoreError::ReadOnly`]. The default is false.
     fn is_read_only(&self) -> bool {
         false
     }
 
+    /// Restores a lost version. Returns whether the store had lost it.
+    ///
+    /// A store keeps its own document, unless that document was restored too and is older. The
+    /// default is for stores that lose nothing.
+    fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
+        let _ = version;
+        Box::pin(core::future::ready(Ok(false)))
+    }
+
+    /// Returns this store, if it also keeps blocks and audit records. The default is `None`.
+    fn blocks(self: Arc<Self>) -> Option<Arc<dyn BlockStore>> {
+        None
+    }
+
+    /// Returns the version in force.
+    fn current(&self) -> Reply<'_, Option<Version>> {
+        Box::pin(async move {
+            match self.state(None).await?.and_then(|state| state.current) {
+                Some(number) => self.version(number).await,
+                None => Ok(None),
+            }
+        })
+    }
+}
+
+/// A store that also keeps blocks, allowances, overrides and audit records.
+pub trait BlockStore: RuleStore {
     /// Returns whether all instances see the blocks, allowances, overrides and audit records of this
     /// store.
     ///
     /// If not, they hold on this instance only, until it ends.
     fn shares_blocks(&self) -> bool;
-
-    /// Restores a lost version. Returns whether the store had lost it.
-    ///
-    /// A store keeps its own document, unless that document was restored too and is older.
-    fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool>;
 
     /// Restores lost blocks. Existing and removed blocks stay unchanged.
     fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()>;
@@ -104,19 +138,4 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the latest audit records, the newest first.
     fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>>;
-
-    /// Returns a receiver that is marked changed after a possible change of the state.
-    ///
-    /// Announcements may be lost, so poll the [state](Self::state) too.
-    fn changes(&self) -> watch::Receiver<()>;
-
-    /// Returns the version in force.
-    fn current(&self) -> Reply<'_, Option<Version>> {
-        Box::pin(async move {
-            match self.state(None).await?.and_then(|state| state.current) {
-                Some(number) => self.version(number).await,
-                None => Ok(None),
-            }
-        })
-    }
 }

@@ -199,12 +199,8 @@ async fn too_long_file_is_not_read() {
 async fn two_followers(path: &Path, server: &RedisServer) -> [Instance; 2] {
     let start = async || {
         let blocks = redis_rules(server, "blocks");
-        let rules = FileRules::new(path).unwrap().blocks_in(blocks);
-        Instance::start(
-            rules,
-            LiveOptions::new().poll_every(Duration::from_secs(600)),
-        )
-        .await
+        let options = LiveOptions::new().poll_every(Duration::from_secs(600));
+        Instance::start(FileRules::new(path).unwrap(), options.blocks_in(blocks)).await
     };
     [start().await, start().await]
 }

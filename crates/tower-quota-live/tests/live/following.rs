@@ -9,8 +9,8 @@ use tokio::sync::{Notify, watch};
 use tower_quota::MemoryStore;
 use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_live::{
-    AuditRecord, Block, By, ChangeError, LiveOptions, MemoryRules, NewVersion, RedisRules, Reply,
-    RuleStore, RuleStoreError, StoreState, Version, VersionInfo,
+    By, ChangeError, LiveOptions, MemoryRules, NewVersion, RedisRules, Reply, RuleStore,
+    RuleStoreError, StoreState, Version, VersionInfo,
 };
 use tower_quota_rules::{Format, Rules};
 
@@ -131,34 +131,6 @@ impl RuleStore for FailingHistory {
 
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
         self.rules.put(expected, new)
-    }
-
-    fn shares_blocks(&self) -> bool {
-        self.rules.shares_blocks()
-    }
-
-    fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
-        self.rules.restore(version)
-    }
-
-    fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()> {
-        self.rules.restore_blocks(blocks)
-    }
-
-    fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
-        self.rules.put_block(block)
-    }
-
-    fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
-        self.rules.remove_block(id)
-    }
-
-    fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
-        self.rules.record(record)
-    }
-
-    fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
-        self.rules.audit(most)
     }
 
     fn changes(&self) -> watch::Receiver<()> {

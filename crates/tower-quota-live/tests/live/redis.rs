@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{
-    Block, BlockTarget, LiveOptions, MOST_BLOCKS, MOST_PENALTY_BLOCKS, NewBlock, RedisRules,
-    RuleStore, RuleStoreError, Time,
+    Block, BlockStore, BlockTarget, LiveOptions, MOST_BLOCKS, MOST_PENALTY_BLOCKS, NewBlock,
+    RedisRules, RuleStore, RuleStoreError, Time,
 };
 
 use crate::fixture::{Instance, document, eventually, new, now, redis_rules};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{
-    BlockTarget, FileRules, LiveOptions, LiveRules, MemoryRules, NewBlock, RedisRules, RuleStore,
-    StartError, WithoutRules,
+    BlockStore, BlockTarget, FileRules, LiveOptions, LiveRules, MemoryRules, NewBlock, RedisRules,
+    RuleStore, StartError, WithoutRules,
 };
 use tower_quota_rules::{Format, Rules};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tower_quota::MemoryStore;
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{
-    BlockKind, BlockTarget, FileRules, KEPT_VERSIONS, LiveOptions, MemoryRules, NewBlock,
-    RedisRules, RuleStore, RuleStoreError, StoreState, Time,
+    BlockKind, BlockStore, BlockTarget, FileRules, KEPT_VERSIONS, LiveOptions, MemoryRules,
+    NewBlock, RedisRules, RuleStore, RuleStoreError, StoreState, Time,
 };
 use tower_quota_rules::Format;
 
@@ -77,9 +77,12 @@ async fn bounds_what_it_keeps(store: &dyn RuleStore) {
     assert_eq!(store.version(first + 1).await.unwrap(), None);
 }
 
-async fn keeps_blocks_of_operators(store: Arc<dyn RuleStore>) {
-    let start = Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new());
-    let instance = start.await;
+async fn keeps_blocks_of_operators(
+    documents: Arc<dyn RuleStore>,
+    store: &dyn BlockStore,
+    options: LiveOptions,
+) {
+    let instance = Instance::counting(MemoryStore::new(), documents, options).await;
     if instance.number() == 0 {
         instance.put(new(1)).await;
     }
@@ -112,13 +115,15 @@ async fn keeps_blocks_of_operators(store: Arc<dyn RuleStore>) {
 async fn penalty_replaces_no_block_of_operators() {
     let server = RedisServer::start();
     let redis = || redis_rules(&server, "blocks");
-    keeps_blocks_of_operators(Arc::new(MemoryRules::new())).await;
-    keeps_blocks_of_operators(Arc::new(redis())).await;
+    let options = LiveOptions::new;
+    let memory = Arc::new(MemoryRules::new());
+    keeps_blocks_of_operators(memory.clone(), &*memory, options()).await;
+    keeps_blocks_of_operators(Arc::new(redis()), &redis(), options()).await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rules.yaml");
     std::fs::write(&path, document(1)).unwrap();
-    let file = FileRules::new(&path).unwrap();
-    keeps_blocks_of_operators(Arc::new(file.blocks_in(redis()))).await;
+    let file = Arc::new(FileRules::new(&path).unwrap());
+    keeps_blocks_of_operators(file, &redis(), options().blocks_in(redis())).await;
 }
 
 #[tokio::test]
@@ -189,7 +194,7 @@ async fn changes_are_in_the_audit_log() {
 #[tokio::test]
 async fn audit_log_is_bounded() {
     let server = RedisServer::start();
-    let stores: [Box<dyn RuleStore>; 2] = [
+    let stores: [Box<dyn BlockStore>; 2] = [
         Box::new(MemoryRules::new()),
         Box::new(redis_rules(&server, "bounded")),
     ];

@@ -4,7 +4,6 @@
 //! spurious event costs a read, and a poll finds changes after a lost event.
 
 mod read;
-mod shared_blocks;
 mod watcher;
 
 use std::io;
@@ -14,11 +13,8 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 use tower_quota_rules::Format;
 
-use self::shared_blocks::SharedBlocks;
 use self::watcher::Watcher;
 use super::{MemoryRules, Reply, RuleStore, RuleStoreError, StoreState};
-use crate::audit::AuditRecord;
-use crate::blocks::Block;
 use crate::files;
 use crate::version::{NewVersion, Version, VersionInfo};
 
@@ -26,9 +22,9 @@ use crate::version::{NewVersion, Version, VersionInfo};
 ///
 /// The file is only read. To change the rules, change the file.
 ///
-/// Versions count the changes seen by this process, starting at 1. History, blocks and audit
-/// records live in this process, unless you [share](Self::blocks_in) the blocks and records. While
-/// the file is missing, the store is unavailable, and the rules stay in force.
+/// Versions count the changes seen by this process, starting at 1, and the history lives in this
+/// process. Blocks and audit records do too, unless you [share](crate::LiveOptions::blocks_in) them.
+/// While the file is missing, the store is unavailable, and the rules stay in force.
 ///
 /// Replace the file by a rename if you can. A file changed in the last 100 ms is read again until
 /// it is stable.
@@ -50,7 +46,6 @@ pub struct FileRules {
     format: Format,
     max_bytes: u64,
     memory: Arc<MemoryRules>,
-    shared: Option<SharedBlocks>,
     known: Mutex<Option<String>>,
     watcher: Arc<Watcher>,
 }
@@ -79,7 +74,6 @@ impl FileRules {
             format,
             max_bytes: Self::MAX_BYTES,
             memory,
-            shared: None,
             known,
             watcher,
         })
@@ -90,37 +84,6 @@ impl FileRules {
     pub const fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = bytes;
         self
-    }
-
-    /// Keeps blocks and audit records in another store, for all instances that follow this file.
-    ///
-    /// During an outage of the other store, documents still follow the file, known blocks stay in
-    /// force, and the instance is unhealthy. Call this on a tokio runtime.
-    ///
-    /// ```no_run
-    /// # #[cfg(feature = "redis")]
-    /// # fn example() -> Result<(), tower_quota_live::RuleStoreError> {
-    /// use tower_quota_live::{FileRules, RedisRules};
-    ///
-    /// let blocks = RedisRules::new("redis://127.0.0.1:6379", "orders")?;
-    /// let rules = FileRules::new("rules.yaml")?.blocks_in(blocks);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn blocks_in(mut self, store: impl RuleStore) -> Self {
-        let shared = SharedBlocks::new(Arc::new(store));
-        let memory = Arc::downgrade(&self.memory);
-        shared.forward(move || memory.upgrade().map(|memory| memory.announce()).is_some());
-        self.shared = Some(shared);
-        self
-    }
-
-    fn block_store(&self) -> &dyn RuleStore {
-        match &self.shared {
-            Some(shared) => &*shared.store,
-            None => &*self.memory,
-        }
     }
 
     async fn refresh(&self) -> Result<(), RuleStoreError> {
@@ -158,12 +121,7 @@ impl RuleStore for FileRules {
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
         Box::pin(async move {
             self.refresh().await?;
-            let Some(shared) = &self.shared else {
-                return self.memory.state(known).await;
-            };
-            shared
-                .merge(known, self.memory.state(None).await?.unwrap_or_default())
-                .await
+            self.memory.state(known).await
         })
     }
 
@@ -182,43 +140,6 @@ impl RuleStore for FileRules {
 
     fn is_read_only(&self) -> bool {
         true
-    }
-
-    fn shares_blocks(&self) -> bool {
-        self.shared
-            .as_ref()
-            .is_some_and(|shared| shared.store.shares_blocks())
-    }
-
-    fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
-        // Never restore a missing file, which an operator may have removed on purpose.
-        Box::pin(async { Ok(false) })
-    }
-
-    fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()> {
-        self.block_store().restore_blocks(blocks)
-    }
-
-    fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
-        match &self.shared {
-            Some(shared) => Box::pin(shared.put_block(block)),
-            None => self.memory.put_block(block),
-        }
-    }
-
-    fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
-        match &self.shared {
-            Some(shared) => Box::pin(shared.remove_block(id)),
-            None => self.memory.remove_block(id),
-        }
-    }
-
-    fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
-        self.block_store().record(record)
-    }
-
-    fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
-        self.block_store().audit(most)
     }
 
     fn changes(&self) -> watch::Receiver<()> {

@@ -20,6 +20,7 @@ mod connection;
 
 use core::fmt;
 use core::time::Duration;
+use std::sync::Arc;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands as _, FromRedisValue, RedisResult, Script, ScriptInvocation, Value};
@@ -29,8 +30,8 @@ use tower_quota_redis::{RedisConfigError, RedisLocator, RedisStore};
 use self::announce::Announcements;
 pub(crate) use self::connection::RedisConnection;
 use super::{
-    BlockChanges, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS, Reply, RuleStore,
-    RuleStoreError, StoreState,
+    BlockChanges, BlockStore, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS, Reply,
+    RuleStore, RuleStoreError, StoreState,
 };
 use crate::audit::AuditRecord;
 use crate::blocks::Block;
@@ -349,8 +350,8 @@ impl RuleStore for RedisRules {
         })
     }
 
-    fn shares_blocks(&self) -> bool {
-        true
+    fn changes(&self) -> watch::Receiver<()> {
+        self.announcements.changes()
     }
 
     fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
@@ -362,6 +363,16 @@ impl RuleStore for RedisRules {
                 .arg(&version.text);
             Ok(self.run::<()>(&restore).await?.is_some())
         })
+    }
+
+    fn blocks(self: Arc<Self>) -> Option<Arc<dyn BlockStore>> {
+        Some(self)
+    }
+}
+
+impl BlockStore for RedisRules {
+    fn shares_blocks(&self) -> bool {
+        true
     }
 
     fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()> {
@@ -423,10 +434,6 @@ impl RuleStore for RedisRules {
                 .await?;
             records.iter().map(|record| self.json(record)).collect()
         })
-    }
-
-    fn changes(&self) -> watch::Receiver<()> {
-        self.announcements.changes()
     }
 }
 
