@@ -40,6 +40,7 @@ files! {
     "redis-measurements": "docs/measurements/redis.md";
     "retry": "examples/clients/retry.go";
     "rules-not-in-documents": "docs/reference/rules.md#not-in-documents";
+    "rules_in_consul": "examples/gateway/rules_in_consul.rs";
     "rules-penalty": "docs/reference/rules.md#penalty";
     "rules-reference": "docs/reference/rules.md";
     "security": "SECURITY.md";

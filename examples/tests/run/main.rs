@@ -7,6 +7,7 @@
     reason = "tests may panic"
 )]
 
+mod consul;
 mod custom_store;
 mod example;
 mod gateway;
