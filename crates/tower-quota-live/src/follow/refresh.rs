@@ -12,6 +12,8 @@ use tower_quota_rules::Rules;
 use super::in_force::InForce;
 use super::local_copy::LocalCopy;
 use super::shared::{FollowedRules, Known};
+use crate::audit::{Action, AuditRecord};
+use crate::change::By;
 use crate::error::ChangeError;
 use crate::metrics;
 use crate::options::WithoutRules;
@@ -19,6 +21,9 @@ use crate::store::{BlockChanges, RuleStoreError};
 use crate::time::Time;
 use crate::version::{Version, VersionInfo};
 use crate::wait::{Backoff, jittered, now, pause};
+
+/// The latest audit records in which another instance may have recorded a change of the same file.
+const RECENT_RECORDS: usize = 50;
 
 const BETWEEN_READINGS: Duration = Duration::from_millis(250);
 
@@ -170,10 +175,16 @@ impl FollowedRules {
                     .map_or_else(Time::now, |old| old.since),
                 is_local_copy: !is_confirmed && old.is_some_and(|old| old.is_local_copy),
             };
+            let version = next.version.clone();
             if !is_new {
                 self.in_force.store(Some(Arc::new(next)));
             } else if let Some((version, invalid)) = self.put_in_force(next).await {
                 self.reject(known, version, &invalid);
+            } else if let Some(old) = old
+                && old.version.hash != version.hash
+                && self.store.is_read_only()
+            {
+                self.record_read(&old.version, &version).await;
             }
         }
         let is_past = |rejected: &VersionInfo| rejected.number != number;
@@ -182,6 +193,21 @@ impl FollowedRules {
             self.health.is_valid();
         }
         Ok(())
+    }
+
+    /// Records a change of documents that are only read, such as a file, because nobody put them here.
+    async fn record_read(&self, old: &Version, new: &Version) {
+        // Numbers differ between instances, so name the texts.
+        let [before, after] =
+            [old, new].map(|version| Some(format!("text {:012x}", version.short_hash())));
+        let latest = self.store.audit(RECENT_RECORDS).await.unwrap_or_default();
+        let recorded = latest.iter().find(|record| record.target == "rules");
+        // Another instance with the same audit log may be earlier.
+        if recorded.is_none_or(|record| record.after != after) {
+            let by = By::new(&new.author);
+            let record = AuditRecord::new(Action::Put, by, "rules".to_owned(), [before, after]);
+            self.audit(record).await;
+        }
     }
 
     /// Returns a document of the store, unless it is rejected. Reuses an unchanged document.
