@@ -81,7 +81,7 @@ enum Task {
         limits: usize,
     },
     #[command(hide = true)]
-    RulesWorker { size: String, format: String },
+    RulesWorker { size: String },
     #[command(hide = true)]
     FloodWorker(flood::Scene),
     #[command(hide = true)]
@@ -173,7 +173,7 @@ fn main() -> ExitCode {
             key,
             limits,
         } => memory::worker(contender, &key, limits),
-        Task::RulesWorker { size, format } => rules::worker(&size, &format),
+        Task::RulesWorker { size } => rules::worker(&size),
         Task::FloodWorker(scene) => flood::worker(&scene),
         Task::DistributedNode(node) => distributed::node(&node),
         Task::ReloadNode(node) => reload::node(&node),

@@ -17,7 +17,6 @@ use tower::{Layer, Service};
 use tower_quota::store::{Charge, Operation};
 use tower_quota::{Key, Name, Policy, Quota, RateLimitLayer, RedisStore, Store};
 use tower_quota_live::{LiveOptions, LiveRules, NewVersion, RedisRules, RuleStore};
-use tower_quota_rules::Format;
 
 use crate::Outcome;
 use crate::layer::Trivial;
@@ -116,11 +115,7 @@ const COLUMNS: [&str; 7] = [
 fn document(change: u64) -> NewVersion {
     let quota = format!("{}/day fixed_window from_first_request", UNITS + change);
     let limits = LIMITS.map(|name| format!("  - {{ name: {name}, quota: {quota}, key: none }}\n"));
-    NewVersion::new(
-        format!("limits:\n{}", limits.concat()),
-        Format::Yaml,
-        "bench",
-    )
+    NewVersion::new(format!("limits:\n{}", limits.concat()), "bench")
 }
 
 /// Returns by how many units the counters differ from what was admitted.

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::{Request, Response};
 use tower::{Layer, Service};
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
-use tower_quota_rules::{CodeParts, Format, Rules};
+use tower_quota_rules::{CodeParts, Rules};
 
 use crate::Outcome;
 use crate::layer::{
@@ -37,14 +37,11 @@ pub(crate) fn run(quick: bool) -> Outcome<Report> {
         "three limits in code, by address, one client",
         more_than_first(rounds, REQUESTS, in_code)?,
     );
-    let ten = rules(&document(Size::Ten), Format::Yaml)?;
+    let ten = rules(&document(Size::Ten))?;
     let plain = document(Size::Ten);
     let (tiers, routes) = (plain.find("tiers:"), plain.find("routes:"));
     let (tiers, routes) = tiers.zip(routes).ok_or("no such parts")?;
-    let plain = rules(
-        &format!("{}{}", &plain[..tiers], &plain[routes..]),
-        Format::Yaml,
-    )?;
+    let plain = rules(&format!("{}{}", &plain[..tiers], &plain[routes..]))?;
     for (name, clients, policy) in [
         (
             "three limits in code, by a header and of everyone, one client",
@@ -71,7 +68,7 @@ pub(crate) fn run(quick: bool) -> Outcome<Report> {
         ("10,000 rules", Size::TenThousand),
         ("and a million overrides", Size::Million),
     ] {
-        let policy = rules(&document(size), Format::Yaml)?.policy();
+        let policy = rules(&document(size))?.policy();
         let pair = [
             requesting(Trivial, size, CLIENTS)?,
             requesting(layer(policy).layer(Trivial), size, CLIENTS)?,
@@ -83,22 +80,14 @@ pub(crate) fn run(quick: bool) -> Outcome<Report> {
     let columns = ["load ms", "into a layer, ms", "bytes of an override"];
     let mut loading = Table::new("a document", &columns, rounds);
     let documents = [
-        ("ten rules, YAML", ["10-rules", "yaml"]),
-        ("10,000 rules, YAML", ["10k-rules", "yaml"]),
-        ("10,000 rules, JSON", ["10k-rules", "json"]),
-        (
-            "and a million overrides, YAML",
-            ["10k-rules-1m-overrides", "yaml"],
-        ),
-        (
-            "and a million overrides, JSON",
-            ["10k-rules-1m-overrides", "json"],
-        ),
+        ("ten rules", Size::Ten),
+        ("10,000 rules", Size::TenThousand),
+        ("and a million overrides", Size::Million),
     ];
-    let turns = documents.map(|(_, [size, format])| -> Round<'_, Vec<f64>> {
-        Box::new(move || in_a_process(&["rules-worker", size, format]))
+    let turns = documents.map(|(_, size)| -> Round<'_, Vec<f64>> {
+        Box::new(move || in_a_process(&["rules-worker", size.name()]))
     });
-    for ((name, [size, format]), rounds) in documents.iter().zip(in_turns(rounds, turns.into())?) {
+    for ((name, size), rounds) in documents.iter().zip(in_turns(rounds, turns.into())?) {
         let cell = |column: usize| {
             Cell::lowest(
                 &rounds
@@ -107,23 +96,16 @@ pub(crate) fn run(quick: bool) -> Outcome<Report> {
                     .collect::<Vec<_>>(),
             )
         };
-        // A document as JSON is written from YAML first, so memory that was freed hides its growth.
         let most = rounds.iter().map(|figures| figures[2]).fold(0.0, f64::max);
-        let is_counted = [*size, *format] == [Size::Million.name(), "yaml"];
-        let bytes = is_counted.then(|| most.into());
+        let bytes = (*size == Size::Million).then(|| most.into());
         loading.row(*name, [cell(0), cell(1), bytes]);
     }
     Ok(Report::of([added, loading]))
 }
 
 /// Reads a document.
-fn rules(text: &str, format: Format) -> Outcome<Rules> {
-    Ok(Rules::parse_up_to(
-        text,
-        format,
-        &CodeParts::new(),
-        MAX_BYTES,
-    )?)
+fn rules(text: &str) -> Outcome<Rules> {
+    Ok(Rules::parse_up_to(text, &CodeParts::new(), MAX_BYTES)?)
 }
 
 fn layer(policy: Policy) -> RateLimitLayer<MemoryStore> {
@@ -174,26 +156,17 @@ fn request_of(size: Size, number: usize) -> Request<Body> {
 }
 
 /// Prints the milliseconds of loading, those until a layer can use it, and the bytes per override.
-pub(crate) fn worker(size: &str, format: &str) -> Outcome {
+pub(crate) fn worker(size: &str) -> Outcome {
     let size = Size::ALL
         .into_iter()
         .find(|known| known.name() == size)
         .ok_or("no such document")?;
-    let format = match format {
-        "json" => Format::Json,
-        _ => Format::Yaml,
-    };
     // What is the same without overrides is loaded before.
-    let base = rules(&document(Size::TenThousand), Format::Yaml)?;
+    let base = rules(&document(Size::TenThousand))?;
     let text = document(size);
-    let text = if format == Format::Yaml {
-        text
-    } else {
-        rules(&text, Format::Yaml)?.document().to_text(format)
-    };
     let before = memory("VmRSS:");
     let began = thread_seconds()?;
-    let loaded = rules(&text, format)?;
+    let loaded = rules(&text)?;
     let load = thread_seconds()? - began;
     let began = thread_seconds()?;
     let layer = layer(loaded.policy());

@@ -53,7 +53,7 @@ use tower_quota_admin::AdminOptions;
 use tower_quota_live::{
     FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, SharedTop, WithoutRules,
 };
-use tower_quota_rules::{Format, Rules};
+use tower_quota_rules::Rules;
 
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules.yaml");
 
@@ -95,7 +95,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         if has_redis_rules {
             rules = Some(Arc::new(RedisRules::from_store(&redis, &name)?));
             // Until you put the first rules into Redis, apply the rules of the example.
-            let fallback = Rules::parse(include_str!("rules.yaml"), Format::Yaml)?;
+            let fallback = Rules::parse(include_str!("rules.yaml"))?;
             live_options = live_options.without_rules(WithoutRules::Fallback(fallback));
         }
         let (figures, published) = (redis.clone(), redis.clone());

@@ -7,12 +7,11 @@ use tower_quota_live::{
     BlockTarget, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules,
     WithoutRules,
 };
-use tower_quota_rules::Format;
 
 use crate::recorder::{recording, samples};
 
 fn document(text: &str) -> NewVersion {
-    NewVersion::new(text, Format::Yaml, "ann")
+    NewVersion::new(text, "ann")
 }
 
 fn reloads(result: &str) -> String {

@@ -14,7 +14,6 @@ use tower_quota::{
 };
 
 use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion, WithoutRules};
-use tower_quota_rules::Format;
 use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 
 use crate::prometheus::body;
@@ -50,12 +49,9 @@ pub(crate) async fn serve(
     let live = LiveRules::start(local.handle(), MemoryRules::new(), rules_options())
         .await
         .unwrap();
-    live.put(
-        None,
-        NewVersion::new("allow_empty: true\n", Format::Yaml, "ann"),
-    )
-    .await
-    .unwrap();
+    live.put(None, NewVersion::new("allow_empty: true\n", "ann"))
+        .await
+        .unwrap();
     let handles = (
         local.handle(),
         queued.handle(),

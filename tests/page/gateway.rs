@@ -19,7 +19,6 @@ use tower::{Layer, Service, service_fn};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer, metrics};
 use tower_quota_admin::{AdminOptions, Role};
 use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion, WithoutRules};
-use tower_quota_rules::Format;
 
 const RULES: &str = "\
 limits:
@@ -57,13 +56,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let live = LiveRules::start(layer.handle(), MemoryRules::new(), options).await?;
     live.put(
         None,
-        NewVersion::new(RULES, Format::Yaml, "ann").comment("the first limits"),
+        NewVersion::new(RULES, "ann").comment("the first limits"),
     )
     .await?;
     let stricter = RULES.replace("1200/minute", "600/minute");
     live.put(
         Some(1),
-        NewVersion::new(stricter, Format::Yaml, "bob").comment("halve the minute"),
+        NewVersion::new(stricter, "bob").comment("halve the minute"),
     )
     .await?;
 

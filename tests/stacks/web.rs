@@ -35,7 +35,7 @@ use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetReques
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
 use tower_quota::{Limit, MissingKey, Policy, Quota, key, settle, when};
-use tower_quota_rules::{Format, Rules};
+use tower_quota_rules::Rules;
 
 use crate::shared::{
     Limited, Place, Traced, assert_documented, field, in_each_place, limited, remaining, three,
@@ -375,7 +375,7 @@ async fn websocket_is_one_request() {
 #[tokio::test]
 async fn normalized_paths_meet_their_limit() {
     let rules = "limits: [{ name: all, quota: 3 per 300 days fixed_window, key: none }]\nskip: [{ path: /a }]";
-    let rules = Rules::parse(rules, Format::Yaml).unwrap();
+    let rules = Rules::parse(rules).unwrap();
     let by = |key| Policy::new().limit(three().by(key));
     let at_path = Policy::new().limit(three().when(when::path("/a")));
     let at_full_path = Policy::new().limit(three().when(when::path("/api/a")));

@@ -1,25 +1,22 @@
 use axum::extract::{FromRequest, Request};
 use http::{HeaderMap, header};
-use tower_quota_rules::Format;
 
 use crate::problem::{Problem, ProblemKind, Result};
 
-/// The text of a document, in the format of the content type.
-///
-/// HTML forms cannot send these content types.
-pub(crate) struct DocumentBody {
-    pub(crate) text: String,
-    pub(crate) format: Format,
-}
+/// The media types of a document, which HTML forms cannot send. JSON is YAML too.
+const MEDIA_TYPES: [&str; 2] = ["application/yaml", "application/json"];
+
+/// The text of a document.
+pub(crate) struct DocumentBody(pub(crate) String);
 
 impl<S: Send + Sync> FromRequest<S> for DocumentBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
-        let format = format_of(request.headers()).ok_or_else(|| {
+        if !is_document(request.headers()) {
             let detail = "send the rules as `Content-Type: application/yaml` or `application/json`, and convert TOML by `yq -p toml -o yaml`";
-            Problem::new(ProblemKind::UnsupportedType, detail)
-        })?;
+            return Err(Problem::new(ProblemKind::UnsupportedType, detail));
+        }
         let bytes = axum::body::Bytes::from_request(request, state).await?;
         let text = String::from_utf8(bytes.into()).map_err(|error| {
             let position = error.utf8_error().valid_up_to();
@@ -27,10 +24,17 @@ impl<S: Send + Sync> FromRequest<S> for DocumentBody {
                 "the body is not UTF-8: the byte at {position} begins no character"
             ))
         })?;
-        Ok(Self { text, format })
+        Ok(Self(text))
     }
 }
 
-fn format_of(headers: &HeaderMap) -> Option<Format> {
-    Format::of_content_type(headers.get(header::CONTENT_TYPE)?.to_str().ok()?)
+fn is_document(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE);
+    let value = value
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let media_type = value.split(';').next().unwrap_or_default().trim();
+    MEDIA_TYPES
+        .iter()
+        .any(|known| media_type.eq_ignore_ascii_case(known))
 }

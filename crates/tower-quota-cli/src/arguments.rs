@@ -9,7 +9,6 @@ use crate::remote::status::TopArguments;
 use crate::remote::versions::{HistoryArguments, RollbackArguments, ShowArguments};
 use crate::remote::{Remote, TargetArguments};
 use crate::rules::check::CheckArguments;
-use crate::rules::convert::ConvertArguments;
 use crate::rules::diff::DiffArguments;
 use crate::rules::own_tests::TestArguments;
 use crate::simulate::SimulateArguments;
@@ -36,8 +35,6 @@ pub(crate) enum Command {
     Test(TestArguments),
     /// Lists the differences between two documents or versions, by limit, tier and route.
     Diff(DiffArguments),
-    /// Prints rules in another format.
-    Convert(ConvertArguments),
     /// Prints the JSON Schema of rules, for completion and checks in your editor.
     Schema,
     /// Replays an access log through rules, and shows the clients and limits affected.

@@ -5,7 +5,6 @@
 //!
 //! ```
 //! use tower_quota::{MemoryStore, Policy, RateLimitLayer};
-//! use tower_quota_rules::Format;
 //! use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion, WithoutRules};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -16,10 +15,10 @@
 //! let live = LiveRules::start(layer.handle(), MemoryRules::new(), options).await?;
 //!
 //! let document = "limits:\n  - name: minute\n    quota: 100/minute\n";
-//! let first = live.put(None, NewVersion::new(document, Format::Yaml, "ann").comment("the first limits")).await?;
+//! let first = live.put(None, NewVersion::new(document, "ann").comment("the first limits")).await?;
 //! assert_eq!(live.state().in_force.unwrap().version.number, first.number);
 //!
-//! let stricter = NewVersion::new(document.replace("100", "10"), Format::Yaml, "bob");
+//! let stricter = NewVersion::new(document.replace("100", "10"), "bob");
 //! live.put(Some(first.number), stricter).await?;
 //! live.rollback(None, first.number, "ann").await?;
 //! # Ok(())

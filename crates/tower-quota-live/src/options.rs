@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tower_quota::Policy;
-use tower_quota_rules::{Document, Format, Problems, Rules};
+use tower_quota_rules::{Document, Problems, Rules};
 
 use super::store::BlockStore;
 #[cfg(feature = "redis")]
 use super::top::SharedTop;
 
-type ReadDocument = dyn Fn(&str, Format) -> Result<Rules, Problems> + Send + Sync;
+type ReadDocument = dyn Fn(&str) -> Result<Rules, Problems> + Send + Sync;
 
 type OnDocument = dyn Fn(&Document) + Send + Sync;
 
@@ -88,9 +88,9 @@ impl LiveOptions {
     ///
     /// ```
     /// use tower_quota_live::{LiveOptions, WithoutRules};
-    /// use tower_quota_rules::{Format, Rules};
+    /// use tower_quota_rules::Rules;
     ///
-    /// let limits = Rules::parse("limits: [{ name: client, quota: 100/minute, key: client_ip }]", Format::Yaml)?;
+    /// let limits = Rules::parse("limits: [{ name: client, quota: 100/minute, key: client_ip }]")?;
     /// let options = LiveOptions::new().without_rules(WithoutRules::Fallback(limits));
     /// # Ok::<_, tower_quota_rules::Problems>(())
     /// ```
@@ -156,7 +156,7 @@ impl LiveOptions {
     /// Reads documents by this function instead of [`Rules::parse`], for parts from your code.
     pub fn read_with(
         mut self,
-        reader: impl Fn(&str, Format) -> Result<Rules, Problems> + Send + Sync + 'static,
+        reader: impl Fn(&str) -> Result<Rules, Problems> + Send + Sync + 'static,
     ) -> Self {
         self.reader = Arc::new(reader);
         self

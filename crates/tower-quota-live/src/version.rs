@@ -1,6 +1,5 @@
 use serde::{Deserialize, Serialize};
 use tower_quota::{Key, Name};
-use tower_quota_rules::Format;
 
 use super::time::Time;
 
@@ -16,8 +15,6 @@ pub struct Version {
     pub comment: String,
     /// The time of the change.
     pub time: Time,
-    /// The format of the text.
-    pub format: Format,
     /// The text of the document.
     pub text: String,
     /// A hash of the text, to tell versions with the same number apart after a restart.
@@ -33,7 +30,6 @@ impl Version {
             author: new.author,
             comment: new.comment,
             time: Time::now(),
-            format: new.format,
             hash: hash_of(&new.text),
             text: new.text,
         }
@@ -91,8 +87,6 @@ pub struct NewVersion {
     pub author: String,
     /// The reason for the change.
     pub comment: String,
-    /// The format of the text.
-    pub format: Format,
     /// The text of the document.
     pub text: String,
     /// The number below the new version's number.
@@ -101,12 +95,11 @@ pub struct NewVersion {
 
 impl NewVersion {
     /// Creates a document to put in force.
-    pub fn new(text: impl Into<String>, format: Format, author: impl Into<String>) -> Self {
+    pub fn new(text: impl Into<String>, author: impl Into<String>) -> Self {
         let (text, author) = (text.into(), author.into());
         Self {
             author,
             comment: String::new(),
-            format,
             text,
             above: 0,
         }

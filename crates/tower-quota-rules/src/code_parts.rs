@@ -13,11 +13,11 @@ pub(crate) type CostOf = dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync;
 ///
 /// ```
 /// use tower_quota::key;
-/// use tower_quota_rules::{CodeParts, Format, Rules};
+/// use tower_quota_rules::{CodeParts, Rules};
 ///
 /// let parts = CodeParts::new().key("tenant", key::from_fn("tenant", |head| head.uri().host().map(String::from)));
 /// let text = "limits: [{ name: minute, quota: 100/minute, key: code tenant }]";
-/// let rules = Rules::parse_with(text, Format::Yaml, &parts)?;
+/// let rules = Rules::parse_with(text, &parts)?;
 /// # Ok::<(), tower_quota_rules::Problems>(())
 /// ```
 #[derive(Clone, Default)]

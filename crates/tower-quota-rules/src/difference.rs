@@ -46,9 +46,9 @@ impl Document {
     /// limits do not matter. Changed tests are one difference, since they change no decision.
     ///
     /// ```
-    /// use tower_quota_rules::{Format, Rules};
+    /// use tower_quota_rules::Rules;
     ///
-    /// let rules = |quota| Rules::parse(&format!("limits: [{{ name: minute, quota: {quota} }}]"), Format::Yaml);
+    /// let rules = |quota| Rules::parse(&format!("limits: [{{ name: minute, quota: {quota} }}]"));
     /// let (old, new) = (rules("100/minute")?, rules("200/minute")?);
     /// let differences = old.document().differences(new.document());
     /// assert_eq!(differences[0].to_string(), "~ limits[minute].quota: 100/minute -> 200/minute");
@@ -236,10 +236,10 @@ fn labelled(list: &[Value]) -> Labelled<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Format, Rules};
+    use crate::Rules;
 
     fn shown(old: &str, new: &str) -> Vec<String> {
-        let document = |text| Rules::parse(text, Format::Yaml).unwrap().document().clone();
+        let document = |text| Rules::parse(text).unwrap().document().clone();
         document(old)
             .differences(&document(new))
             .iter()

@@ -1,9 +1,8 @@
 use serde_json::Value;
 
 use crate::document::Document;
-use crate::format::Format;
 use crate::problem::Problems;
-use crate::{read, yaml};
+use crate::read;
 
 impl Document {
     /// Reads a document of at most [`Rules::DEFAULT_MAX_BYTES`](crate::Rules::DEFAULT_MAX_BYTES),
@@ -13,8 +12,8 @@ impl Document {
     ///
     /// # Errors
     /// Returns [`Problems`] with all errors of form.
-    pub fn parse(text: &str, format: Format) -> Result<Self, Problems> {
-        let tree = read::tree(text, format, crate::Rules::DEFAULT_MAX_BYTES)?;
+    pub fn parse(text: &str) -> Result<Self, Problems> {
+        let tree = read::tree(text, crate::Rules::DEFAULT_MAX_BYTES)?;
         let mut reading = read::Reading::new(&tree);
         let document = reading.document();
         if reading.problems.is_empty() {
@@ -24,14 +23,10 @@ impl Document {
         }
     }
 
-    /// Returns the document as text. Reading the text gives the same document.
+    /// Returns the document as JSON. Reading the text gives the same document.
     #[must_use]
-    pub fn to_text(&self, format: Format) -> String {
-        let value = self.to_value();
-        match format {
-            Format::Yaml => yaml::print(&value),
-            Format::Json => format!("{value:#}\n"),
-        }
+    pub fn to_text(&self) -> String {
+        format!("{:#}\n", self.to_value())
     }
 
     /// Returns the document as JSON, without the fields that are not set.

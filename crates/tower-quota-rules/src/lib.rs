@@ -1,10 +1,10 @@
-//! Rules documents are policies in YAML or JSON, which you check before use.
+//! Rules documents are policies in YAML, which you check before use. JSON is YAML too.
 //!
 //! ```
 //! use tower_quota::{MemoryStore, RateLimitLayer};
-//! use tower_quota_rules::{Format, Rules};
+//! use tower_quota_rules::Rules;
 //!
-//! let rules = Rules::parse("limits:\n  - name: minute\n    quota: 100/minute\n", Format::Yaml)?;
+//! let rules = Rules::parse("limits:\n  - name: minute\n    quota: 100/minute\n")?;
 //! let layer = RateLimitLayer::new(MemoryStore::new(), rules.policy());
 //! # let _ = layer;
 //! # Ok::<(), tower_quota_rules::Problems>(())
@@ -19,7 +19,6 @@
 //! | `problem` | problems with their places |
 //! | `compile` | compiles a document to a policy |
 //! | `explain` | explains requests, and runs a document's tests |
-//! | `yaml` | prints YAML |
 //! | `difference` | compares documents |
 //!
 //! Use the crate `tower-quota-live` to change documents while requests run.
@@ -34,13 +33,11 @@ mod difference;
 mod document;
 mod document_text;
 mod explain;
-mod format;
 mod problem;
 mod read;
 mod rules;
 mod schema;
 mod text;
-mod yaml;
 
 pub use self::code_parts::CodeParts;
 pub use self::compile::{Networks, Tier};
@@ -51,7 +48,6 @@ pub use self::document::{
     RouteRule, Sample, SampleRequest, StoreFailureRule, TierRule,
 };
 pub use self::explain::{Explanation, LimitExplanation, TestFailure, TestReport, readable_key};
-pub use self::format::Format;
 pub use self::problem::{Problem, Problems, Severity};
 pub use self::rules::Rules;
 pub use self::schema::schema;

@@ -5,16 +5,15 @@ use tower_quota::{Name, Policy, RequestHead, explain::Explained, key::ClientIp};
 
 use crate::code_parts::CodeParts;
 use crate::document::Document;
-use crate::format::Format;
 use crate::problem::{Problem, Problems};
 use crate::{check, compile, read};
 
 /// A valid document and its policy. Clones are cheap.
 ///
 /// ```
-/// use tower_quota_rules::{Format, Rules};
+/// use tower_quota_rules::Rules;
 ///
-/// let rules = Rules::parse("limits:\n  - name: minute\n    quota: 100/minute\n", Format::Yaml)?;
+/// let rules = Rules::parse("limits:\n  - name: minute\n    quota: 100/minute\n")?;
 /// let policy = rules.policy();
 /// # let _ = policy;
 /// # Ok::<(), tower_quota_rules::Problems>(())
@@ -39,29 +38,24 @@ impl Rules {
     ///
     /// # Errors
     /// Returns [`Problems`] with all errors and warnings, if there is an error.
-    pub fn parse(text: &str, format: Format) -> Result<Self, Problems> {
-        Self::parse_with(text, format, &CodeParts::new())
+    pub fn parse(text: &str) -> Result<Self, Problems> {
+        Self::parse_with(text, &CodeParts::new())
     }
 
     /// Parses like [`Rules::parse`], with parts from your code.
     ///
     /// # Errors
     /// Returns [`Problems`] with all errors and warnings, if there is an error.
-    pub fn parse_with(text: &str, format: Format, parts: &CodeParts) -> Result<Self, Problems> {
-        Self::parse_up_to(text, format, parts, Self::DEFAULT_MAX_BYTES)
+    pub fn parse_with(text: &str, parts: &CodeParts) -> Result<Self, Problems> {
+        Self::parse_up_to(text, parts, Self::DEFAULT_MAX_BYTES)
     }
 
     /// Parses like [`Rules::parse_with`], with another length limit in bytes.
     ///
     /// # Errors
     /// Returns [`Problems`] with all errors and warnings, if there is an error.
-    pub fn parse_up_to(
-        text: &str,
-        format: Format,
-        parts: &CodeParts,
-        max_bytes: usize,
-    ) -> Result<Self, Problems> {
-        let tree = read::tree(text, format, max_bytes)?;
+    pub fn parse_up_to(text: &str, parts: &CodeParts, max_bytes: usize) -> Result<Self, Problems> {
+        let tree = read::tree(text, max_bytes)?;
         let mut reading = read::Reading::new(&tree);
         let document = reading.document();
         let found = check::check(&document, parts, &reading.known_names());

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use peak_alloc::PeakAlloc;
-use tower_quota_rules::{Format, Rules};
+use tower_quota_rules::Rules;
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
@@ -27,7 +27,7 @@ fn rules(overrides: usize) -> Rules {
         )
         .unwrap();
     }
-    Rules::parse(&text, Format::Yaml).unwrap()
+    Rules::parse(&text).unwrap()
 }
 
 #[test]

@@ -30,9 +30,9 @@ pub(crate) struct CheckReport {
 )]
 pub(crate) async fn check(
     State(api): State<Api>,
-    DocumentBody { text, format }: DocumentBody,
+    DocumentBody(text): DocumentBody,
 ) -> Result<Json<CheckReport>> {
-    Ok(Json(match api.live.check(text, format).await {
+    Ok(Json(match api.live.check(text).await {
         Ok((problems, tests)) => CheckReport {
             valid: tests.is_passed(),
             problems,

@@ -36,9 +36,7 @@ pub(crate) struct GetQuery {
 #[utoipa::path(
     get, path = "/v1/rules", operation_id = "rules", params(GetQuery),
     responses(
-        (status = 200, headers(("ETag" = String)), content(
-            (Object = "application/yaml"), (Object = "application/json"),
-        )),
+        (status = 200, headers(("ETag" = String)), content_type = "application/yaml", body = Object),
         (status = 304),
         (status = 404),
     ),
@@ -71,7 +69,7 @@ fn no_rules() -> Problem {
 }
 
 pub(crate) fn text(version: Version) -> Response {
-    let content_type = HeaderValue::from_static(version.format.media_type());
+    let content_type = HeaderValue::from_static("application/yaml");
     let fields = [
         (header::ETAG, tag(version.number, &version.hash)),
         (header::CONTENT_TYPE, content_type),
@@ -111,9 +109,9 @@ pub(crate) async fn put(
     State(api): State<Api>,
     change: Change,
     expected: Expected,
-    DocumentBody { text, format }: DocumentBody,
+    DocumentBody(text): DocumentBody,
 ) -> Result<Response> {
-    let new = NewVersion::new(text, format, change.author).comment(change.comment);
+    let new = NewVersion::new(text, change.author).comment(change.comment);
     let number = expected.number(&api).await?;
     let put = api.live.put(number, new).await;
     Ok(put_version(&api, &expecting(number, put)?))

@@ -96,9 +96,7 @@ pub(crate) async fn history(
     get, path = "/v1/rules/{version}", operation_id = "version",
     params(("version" = u64, Path, description = "The number of a version.")),
     responses(
-        (status = 200, headers(("ETag" = String)), content(
-            (Object = "application/yaml"), (Object = "application/json"),
-        )),
+        (status = 200, headers(("ETag" = String)), content_type = "application/yaml", body = Object),
         (status = 404),
     ),
 )]

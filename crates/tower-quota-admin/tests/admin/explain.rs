@@ -28,8 +28,7 @@ assign:
 async fn instance() -> Instance {
     let tenant = key::extension("tenant", |tenant: &Tenant| Some(tenant.0.clone()));
     let parts = CodeParts::new().key("tenant", tenant);
-    let live =
-        LiveOptions::new().read_with(move |text, format| Rules::parse_with(text, format, &parts));
+    let live = LiveOptions::new().read_with(move |text| Rules::parse_with(text, &parts));
     let instance = Instance::with_live_options(MemoryRules::new(), options(), live).await;
     let put = instance.put_rules(RULES).header("If-None-Match", "*");
     let put = send(put).await;

@@ -1,9 +1,9 @@
 use http::header::{CONTENT_TYPE, ETAG};
 use http::request::Builder;
-use http::{HeaderName, Request, Response};
+use http::{Request, Response};
 use serde::Deserialize;
 use serde_json::Value;
-use tower_quota_rules::{Format, Problems};
+use tower_quota_rules::Problems;
 
 use crate::failure::Failure;
 use crate::rules::load::{LoadArguments, RulesText};
@@ -19,7 +19,6 @@ pub(super) type SendRequest = dyn Fn(Request<String>) -> Result<Response<String>
 
 pub(crate) struct ApiAnswer {
     pub(super) tag: String,
-    format: Format,
     pub(super) text: String,
 }
 
@@ -80,13 +79,10 @@ impl Api {
 
 impl ApiAnswer {
     fn of(response: Response<String>) -> Self {
-        let header = |name: HeaderName| {
-            let value = response.headers().get(name);
-            value.and_then(|value| value.to_str().ok()).unwrap_or("")
-        };
+        let tag = response.headers().get(ETAG);
+        let tag = tag.and_then(|tag| tag.to_str().ok()).unwrap_or_default();
         Self {
-            tag: header(ETAG).to_owned(),
-            format: Format::of_content_type(header(CONTENT_TYPE)).unwrap_or(Format::Yaml),
+            tag: tag.to_owned(),
             text: response.into_body(),
         }
     }
@@ -108,7 +104,6 @@ impl ApiAnswer {
     pub(crate) fn rules(self) -> RulesText {
         RulesText {
             name: format!("version {}", self.version()),
-            format: self.format,
             text: self.text,
         }
     }

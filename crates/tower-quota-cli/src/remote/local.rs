@@ -98,7 +98,7 @@ async fn router(
         .start_deadline(timeout)
         // Start without rules, because the command may put the first ones.
         .without_rules(WithoutRules::Refuse)
-        .read_with(move |text, format| Rules::parse_with(text, format, &parts(&code)));
+        .read_with(move |text| Rules::parse_with(text, &parts(&code)));
     if let Ok(seed) = env::var(KEY_SEED_VARIABLE) {
         options = options.key_seed(key_seed(&seed)?);
     }

@@ -35,7 +35,7 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     let rules = api.load.read(&arguments.file)?;
     let record = Record::of(&arguments.file);
     let recorded = record.read(api);
-    let request = Request::put("/v1/rules").header(CONTENT_TYPE, rules.format.media_type());
+    let request = Request::put("/v1/rules").header(CONTENT_TYPE, "application/yaml");
     let request = match (&arguments.expect, &recorded) {
         (None, Some(tag)) => request.header(IF_MATCH, tag),
         (expect, _) => expecting(request, expect.as_deref(), &rules, api)?,

@@ -3,7 +3,7 @@ use std::{fs, io};
 
 use clap::Args;
 use tower_quota::{Name, RequestHead, key, settle};
-use tower_quota_rules::{CodeParts, Format, Problems, Rules};
+use tower_quota_rules::{CodeParts, Problems, Rules};
 
 use crate::failure::Failure;
 
@@ -14,9 +14,6 @@ pub(crate) struct LoadArguments {
     /// missing, the cost is 1, and the condition never matches.
     #[arg(long = "code", value_name = "KIND=NAME", value_parser = code_part)]
     pub(crate) code: Vec<CodePart>,
-    /// The format of rules from standard input, or from a file without a known extension.
-    #[arg(long, value_name = "FORMAT", value_parser = format)]
-    pub(crate) format: Option<Format>,
 }
 
 pub(crate) type CodePart = (String, String);
@@ -24,7 +21,6 @@ pub(crate) type CodePart = (String, String);
 #[derive(Clone, Debug)]
 pub(crate) struct RulesText {
     pub(crate) name: String,
-    pub(crate) format: Format,
     pub(crate) text: String,
 }
 
@@ -37,12 +33,8 @@ impl LoadArguments {
         } else {
             (path.display().to_string(), fs::read_to_string(path))
         };
-        let format = self.format.or_else(|| Format::of_path(path));
-        Ok(RulesText {
-            text: text.map_err(Failure::at(&name))?,
-            name,
-            format: format.unwrap_or(Format::Yaml),
-        })
+        let text = text.map_err(Failure::at(&name))?;
+        Ok(RulesText { name, text })
     }
 
     /// Reads valid rules. The failure lists all problems.
@@ -58,7 +50,7 @@ impl LoadArguments {
     }
 
     pub(crate) fn check(&self, text: &RulesText) -> Result<Rules, Problems> {
-        Rules::parse_up_to(&text.text, text.format, &parts(&self.code), LONGEST)
+        Rules::parse_up_to(&text.text, &parts(&self.code), LONGEST)
     }
 }
 
@@ -85,10 +77,4 @@ fn code_part(text: &str) -> Result<CodePart, &'static str> {
         }
         _ => Err("give key=NAME, cost=NAME, condition=NAME or settle=NAME"),
     }
-}
-
-pub(crate) fn format(text: &str) -> Result<Format, &'static str> {
-    let path = format!("rules.{text}");
-    Format::of_path(Path::new(&path))
-        .ok_or("give yaml or json, and convert TOML by `yq -p toml -o yaml`")
 }

@@ -1,7 +1,7 @@
 //! Runs commands on files of rules.
 
 pub(crate) mod check;
-pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod load;
 pub(crate) mod own_tests;
+pub(crate) mod schema;

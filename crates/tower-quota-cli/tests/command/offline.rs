@@ -70,7 +70,7 @@ fn check_of_rules_without_limits_fails() {
 
 #[test]
 fn rules_from_standard_input_are_checked() {
-    let mut child = command(&["check", "-", "--format", "json"]);
+    let mut child = command(&["check", "-"]);
     let mut child = child
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -135,7 +135,15 @@ fn diff_ignores_format_and_finds_changes() {
     let yaml = files.write("rules.yaml", GOOD);
     let json = files.write(
         "rules.json",
-        run(&["convert", &yaml, "--to", "json"]).expect(0),
+        r#"{ "defaults": { "key": ["header x-api-key", "client_ip"] },
+        "limits": [{ "name": "minute", "quota": "100/minute" }],
+        "tiers": { "pro": { "limits": { "minute": "1000/minute" } } },
+        "assign": [{ "key": "sk_pro_*", "tier": "pro" }], "skip": [{ "path": "/healthz" }],
+        "tests": [
+          { "request": { "headers": { "x-api-key": "sk_pro_1" } },
+            "expect": { "tier": "pro", "limits": { "minute": "1000/minute" } } },
+          { "request": { "path": "/healthz" }, "expect": { "outcome": "skipped" } }
+        ] }"#,
     );
     assert_eq!(run(&["diff", &yaml, &json]).expect(0), "no differences\n");
     let changed = files.write("changed.yaml", GOOD.replace("100/minute\n", "200/minute\n"));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tower_quota::Policy;
-use tower_quota_rules::{Format, Rules};
+use tower_quota_rules::Rules;
 
 use super::shared::FollowedRules;
 use crate::blocks::BlockKeys;
@@ -42,17 +42,17 @@ impl FollowedRules {
         self: &Arc<Self>,
         version: &Version,
     ) -> Result<Rules, ChangeError> {
-        let (text, format) = (version.text.clone(), version.format);
-        self.blocking(move |shared| shared.read_and_test(&text, format))
+        let text = version.text.clone();
+        self.blocking(move |shared| shared.read_and_test(&text))
             .await?
     }
 
-    pub(crate) fn read(&self, text: &str, format: Format) -> Result<Rules, ChangeError> {
-        (self.options.reader)(text, format).map_err(ChangeError::Invalid)
+    pub(crate) fn read(&self, text: &str) -> Result<Rules, ChangeError> {
+        (self.options.reader)(text).map_err(ChangeError::Invalid)
     }
 
-    pub(crate) fn read_and_test(&self, text: &str, format: Format) -> Result<Rules, ChangeError> {
-        let rules = self.read(text, format)?;
+    pub(crate) fn read_and_test(&self, text: &str) -> Result<Rules, ChangeError> {
+        let rules = self.read(text)?;
         let tests = rules.test();
         if tests.is_passed() {
             Ok(rules)

@@ -1,4 +1,4 @@
-use tower_quota_rules::{Difference, Format, Problems, TestReport};
+use tower_quota_rules::{Difference, Problems, TestReport};
 
 use super::LiveRules;
 use crate::audit::{Action, AuditRecord};
@@ -47,7 +47,7 @@ impl LiveRules {
             if !by.comment.is_empty() {
                 comment = format!("{comment}: {}", by.comment);
             }
-            let new = NewVersion::new(old.text, old.format, by.author).comment(comment);
+            let new = NewVersion::new(old.text, by.author).comment(comment);
             live.replace(expected, new, Action::Rollback, by.comment)
                 .await
         };
@@ -87,11 +87,10 @@ impl LiveRules {
     pub async fn check(
         &self,
         text: impl Into<String>,
-        format: Format,
     ) -> Result<(Problems, TestReport), ChangeError> {
         let text = text.into();
         let check = self.shared.work(move |shared| {
-            let rules = shared.read(&text, format)?;
+            let rules = shared.read(&text)?;
             Ok((rules.warnings().clone(), rules.test()))
         });
         check.await?
@@ -111,8 +110,8 @@ impl LiveRules {
         most: usize,
     ) -> Result<(Vec<Difference>, usize), ChangeError> {
         let compare = self.shared.work(move |shared| {
-            let old = shared.read(&old.text, old.format)?;
-            let new = shared.read(&new.text, new.format)?;
+            let old = shared.read(&old.text)?;
+            let new = shared.read(&new.text)?;
             let mut differences = old.document().differences(new.document());
             let more = differences.len().saturating_sub(most);
             differences.truncate(most);

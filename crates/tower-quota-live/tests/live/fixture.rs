@@ -16,7 +16,6 @@ use tower_quota_live::{
     Block, BlockTarget, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules,
     RuleStore, StartError, Version, WithoutRules,
 };
-use tower_quota_rules::Format;
 
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
@@ -38,12 +37,12 @@ pub(crate) fn document(units: u64) -> String {
 }
 
 pub(crate) fn new(units: u64) -> NewVersion {
-    NewVersion::new(document(units), Format::Yaml, "ann")
+    NewVersion::new(document(units), "ann")
 }
 
 /// Returns a document of ann.
 pub(crate) fn yaml(document: impl Into<String>) -> NewVersion {
-    NewVersion::new(document, Format::Yaml, "ann")
+    NewVersion::new(document, "ann")
 }
 
 /// Returns the rules of this name on a server.
@@ -60,11 +59,7 @@ pub(crate) fn rules_file(units: u64) -> (TempDir, PathBuf) {
 }
 
 pub(crate) fn broken() -> NewVersion {
-    NewVersion::new(
-        "limits: [{ name: one, quota: lots }]",
-        Format::Yaml,
-        "mallory",
-    )
+    NewVersion::new("limits: [{ name: one, quota: lots }]", "mallory")
 }
 
 /// One instance of a service.

@@ -12,7 +12,7 @@ use tower_quota_live::{
     By, ChangeError, LiveOptions, MemoryRules, NewVersion, RedisRules, Reply, RuleStore,
     RuleStoreError, StoreState, Version, VersionInfo,
 };
-use tower_quota_rules::{Format, Rules};
+use tower_quota_rules::Rules;
 
 use crate::fixture::{Instance, broken, document, eventually, new, redis_rules, yaml};
 
@@ -388,18 +388,18 @@ async fn invalid_document_is_reported_after_an_outage() {
 async fn documents_are_checked_one_at_a_time() {
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (runtime, seen) = (thread::current().id(), Arc::clone(&most));
-    let options = LiveOptions::new().read_with(move |text, format| {
+    let options = LiveOptions::new().read_with(move |text| {
         assert_ne!(thread::current().id(), runtime);
         let now = running.fetch_add(1, Ordering::SeqCst) + 1;
         seen.fetch_max(now, Ordering::SeqCst);
         // Give the other threads time to begin.
         (0..1_000).for_each(|_| thread::yield_now());
-        let read = Rules::parse(text, format);
+        let read = Rules::parse(text);
         running.fetch_sub(1, Ordering::SeqCst);
         read
     });
     let instance = Instance::start(MemoryRules::new(), options).await;
-    let check = || instance.live.check(document(5), Format::Yaml);
+    let check = || instance.live.check(document(5));
     let (one, other, third) = tokio::join!(check(), check(), check());
     for checked in [one, other, third] {
         assert!(checked.unwrap().1.is_passed());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tower_quota::MemoryStore;
 use tower_quota_live::{FileRules, LiveOptions, MemoryRules, RuleStore, WithoutRules};
-use tower_quota_rules::{Format, Rules};
+use tower_quota_rules::Rules;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -101,7 +101,7 @@ async fn changes_and_rejections_are_logged() {
 async fn start_without_rules_is_logged_as_error() {
     let log = Log::default();
     let _recording = tower_quota_dev::record_log(log.clone());
-    let fallback = || Rules::parse(&document(3), Format::Yaml).unwrap();
+    let fallback = || Rules::parse(&document(3)).unwrap();
     for (choice, holds) in [
         (None, "the start fails"),
         (Some(WithoutRules::Refuse), "every request is refused"),

@@ -9,7 +9,7 @@ use tower_quota_live::{
     BlockStore, BlockTarget, FileRules, LiveOptions, LiveRules, MemoryRules, NewBlock, RedisRules,
     RuleStore, StartError, WithoutRules,
 };
-use tower_quota_rules::{Format, Rules};
+use tower_quota_rules::Rules;
 
 use crate::fixture::{Instance, broken, document, eventually, new, redis_rules};
 
@@ -56,7 +56,7 @@ async fn start_without_rules_is_an_error() {
 
 #[tokio::test]
 async fn unusable_fallback_is_an_error() {
-    let fallback = Rules::parse(&document(3), Format::Yaml).unwrap();
+    let fallback = Rules::parse(&document(3)).unwrap();
     let options = LiveOptions::new()
         .without_rules(WithoutRules::Fallback(fallback))
         .with_policy(|_| std::panic::panic_any("the code of the service fails"));
@@ -95,7 +95,7 @@ async fn skipped_requests_pass_without_rules() {
 async fn fallback_holds_until_rules_are_in_force() {
     let store: Arc<dyn RuleStore> = Arc::new(MemoryRules::new());
     store.put(None, broken()).await.unwrap();
-    let fallback = Rules::parse(&document(3), Format::Yaml).unwrap();
+    let fallback = Rules::parse(&document(3)).unwrap();
     let options = LiveOptions::new().without_rules(WithoutRules::Fallback(fallback));
     let instance = Instance::try_counting(MemoryStore::new(), store, options).await;
     let instance = instance.unwrap();

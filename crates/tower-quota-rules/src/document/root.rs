@@ -12,9 +12,9 @@ use crate::text::NameText;
 /// If you serialize a document yourself, unset fields are `null` or `false`. [`to_text`](Self::to_text) leaves them out.
 ///
 /// ```
-/// use tower_quota_rules::{Format, Rules};
+/// use tower_quota_rules::Rules;
 ///
-/// let rules = Rules::parse("limits:\n  - name: minute\n    quota: 100/minute\n", Format::Yaml)?;
+/// let rules = Rules::parse("limits:\n  - name: minute\n    quota: 100/minute\n")?;
 /// assert_eq!(rules.document().limits[0].name.as_str(), "minute");
 /// # Ok::<(), tower_quota_rules::Problems>(())
 /// ```

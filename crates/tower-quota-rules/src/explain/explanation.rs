@@ -55,10 +55,10 @@ impl Rules {
     /// ```
     /// use http::Request;
     /// use tower_quota::RequestHead;
-    /// use tower_quota_rules::{Format, Rules};
+    /// use tower_quota_rules::Rules;
     ///
     /// let text = "limits: [{ name: minute, quota: 100/minute, key: header x-api-key }]";
-    /// let rules = Rules::parse(text, Format::Yaml)?;
+    /// let rules = Rules::parse(text)?;
     /// let request = Request::get("/").header("x-api-key", "ann").body(()).unwrap();
     /// let explanation = rules.explain(&RequestHead::of(&request));
     /// assert_eq!(explanation.limits[0].quota.to_string(), "100/minute");

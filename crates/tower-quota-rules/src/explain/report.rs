@@ -46,7 +46,7 @@ impl Rules {
     /// Runs the document's tests.
     ///
     /// ```
-    /// use tower_quota_rules::{Format, Rules};
+    /// use tower_quota_rules::Rules;
     ///
     /// let rules = Rules::parse(
     ///     r#"
@@ -56,7 +56,6 @@ impl Rules {
     ///       - { request: { path: /healthz }, expect: { outcome: skipped } }
     ///       - { request: { path: /users }, expect: { limits: { minute: 100/minute } } }
     ///     "#,
-    ///     Format::Yaml,
     /// )?;
     /// assert_eq!((rules.test().passed, rules.test().is_passed()), (2, true));
     /// # Ok::<(), tower_quota_rules::Problems>(())

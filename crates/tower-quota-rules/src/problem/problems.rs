@@ -48,10 +48,10 @@ impl Problems {
     /// `source` is the text of the document, `name` the name of its file.
     ///
     /// ```
-    /// use tower_quota_rules::{Format, Rules};
+    /// use tower_quota_rules::Rules;
     ///
     /// let text = "limits:\n  - name: minute\n    quota: 100/minte\n";
-    /// let problems = Rules::parse(text, Format::Yaml).unwrap_err();
+    /// let problems = Rules::parse(text).unwrap_err();
     /// assert!(problems.render(text, "rules.yaml").contains("rules.yaml:3:12"));
     /// ```
     #[must_use]

@@ -11,7 +11,7 @@ use super::tree::{Kind, Tree};
 
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'t> {
-    pub(super) tree: &'t Tree<'t>,
+    pub(super) tree: &'t Tree,
     pub(super) left_out: &'t BTreeSet<u32>,
     pub(super) node: u32,
 }
@@ -53,15 +53,15 @@ impl<'t> Cursor<'t> {
     }
 
     fn number(self, most: u64) -> Result<u64, ReadError> {
-        let is_number = matches!(self.kind(), Kind::Number | Kind::Plain);
+        let is_plain = self.kind() == Kind::Plain;
         let number = self
             .text()
             .parse::<u64>()
             .ok()
             .filter(|number| *number <= most);
         match number {
-            Some(number) if is_number => Ok(number),
-            _ if is_number => Err(ReadError::number(self.text(), most)),
+            Some(number) if is_plain => Ok(number),
+            _ if is_plain => Err(ReadError::number(self.text(), most)),
             _ => Err(ReadError::invalid_type(self.unexpected(), &"an integer")),
         }
     }
@@ -69,9 +69,6 @@ impl<'t> Cursor<'t> {
     fn unexpected(self) -> Unexpected<'t> {
         match self.kind() {
             Kind::Null => Unexpected::Unit,
-            Kind::Bool => Unexpected::Bool(self.text() == "true"),
-            // Show the number as it is written.
-            Kind::Number => Unexpected::Other(self.text()),
             Kind::Text | Kind::Plain => Unexpected::Str(self.text()),
             Kind::List => Unexpected::Seq,
             Kind::Map => Unexpected::Map,
@@ -85,11 +82,6 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.kind() {
             Kind::Null => visitor.visit_unit(),
-            Kind::Bool => visitor.visit_bool(self.text() == "true"),
-            Kind::Number => match self.text().parse() {
-                Ok(number) => visitor.visit_u64(number),
-                Err(_) => Err(ReadError::invalid_type(self.unexpected(), &visitor)),
-            },
             Kind::Text | Kind::Plain => visitor.visit_str(self.text()),
             Kind::List => self.list(visitor),
             Kind::Map => self.map(visitor),
@@ -106,8 +98,8 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match (self.kind(), self.text()) {
-            (Kind::Bool | Kind::Plain, "true") => visitor.visit_bool(true),
-            (Kind::Bool | Kind::Plain, "false") => visitor.visit_bool(false),
+            (Kind::Plain, "true") => visitor.visit_bool(true),
+            (Kind::Plain, "false") => visitor.visit_bool(false),
             _ => Err(ReadError::invalid_type(self.unexpected(), &"true or false")),
         }
     }

@@ -13,7 +13,7 @@ const MAX_PARTS: u64 = 200_000;
 /// The maximum number of counted parts of an expression. The compiler refuses a larger expression.
 const MOST_OF_ONE: u64 = 20_000;
 
-pub(super) fn excess(tree: &Tree<'_>) -> Option<(String, &'static str)> {
+pub(super) fn excess(tree: &Tree) -> Option<(String, &'static str)> {
     let (mut count, mut parts) = (0, 0_u64);
     for text in tree.texts_of("regex") {
         count += 1;

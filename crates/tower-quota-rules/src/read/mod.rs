@@ -16,7 +16,6 @@ mod cursor;
 mod elements;
 mod error;
 mod expressions;
-mod json;
 mod reading;
 mod tree;
 mod yaml;

@@ -4,33 +4,33 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
 use super::tree::{Kind, Tree};
-use super::{json, yaml};
+use super::yaml;
 use crate::check::{KnownNames, repeated_limit};
-use crate::format::Format;
 use crate::problem::{DocumentPlace, Problem, Problems, Step};
 
 /// A document that is read from a tree, and the nodes that it lacks.
 pub(crate) struct Reading<'t> {
-    pub(super) tree: &'t Tree<'t>,
+    pub(super) tree: &'t Tree,
     pub(super) left_out: BTreeSet<u32>,
     pub(crate) problems: Problems,
 }
 
-pub(crate) fn tree(source: &str, format: Format, max_bytes: usize) -> Result<Tree<'_>, Problems> {
+pub(crate) fn tree(source: &str, max_bytes: usize) -> Result<Tree, Problems> {
     // Refuse longer texts, because nodes store positions in 32 bits.
     let most = max_bytes.min(u32::MAX as usize);
     let text = source.strip_prefix('\u{feff}').unwrap_or(source);
     let refused = |text: fmt::Arguments<'_>| Err(Problem::error(DocumentPlace::default(), text));
-    let tree = match format {
-        _ if source.len() > most => refused(format_args!(
+    let tree = if source.len() > most {
+        refused(format_args!(
             "the document has {} bytes, and at most {most} are read: split it, or allow more in code",
             source.len()
-        )),
-        Format::Yaml if is_toml(text) => refused(format_args!(
-            "this is TOML, and rules are written in YAML or JSON: convert it by `yq -p toml -o yaml`"
-        )),
-        Format::Yaml => yaml::read(text),
-        Format::Json => json::read(text),
+        ))
+    } else if is_toml(text) {
+        refused(format_args!(
+            "this is TOML, and rules are written in YAML: convert it by `yq -p toml -o yaml`"
+        ))
+    } else {
+        yaml::read(text)
     };
     tree.map_err(|problem| {
         let mut problems = Problems::default();
@@ -51,7 +51,7 @@ fn is_toml(text: &str) -> bool {
 }
 
 impl<'t> Reading<'t> {
-    pub(crate) fn new(tree: &'t Tree<'t>) -> Self {
+    pub(crate) fn new(tree: &'t Tree) -> Self {
         Self {
             tree,
             left_out: BTreeSet::new(),
@@ -137,7 +137,7 @@ impl<'t> Reading<'t> {
     }
 }
 
-fn named_limits<'t>(tree: &'t Tree<'t>) -> impl Iterator<Item = (u32, u32)> {
+fn named_limits(tree: &Tree) -> impl Iterator<Item = (u32, u32)> {
     let routes = tree
         .value(0, "routes")
         .into_iter()

@@ -10,8 +10,8 @@ const MAX_NODES: usize = 32_000_000;
 const MAX_DUPLICATES: usize = 1_001;
 
 /// The nodes of a text in a list, parents before children. A map alternates keys and values.
-pub(crate) struct Tree<'s> {
-    source: &'s str,
+#[derive(Default)]
+pub(crate) struct Tree {
     nodes: Vec<Node>,
     texts: String,
     open: Vec<u32>,
@@ -21,28 +21,20 @@ pub(crate) struct Tree<'s> {
 #[derive(Clone, Copy, Debug)]
 struct Node {
     kind: Kind,
-    at: At,
+    at: Place,
     end: u32,
     start: u32,
     length: u32,
 }
 
-/// A position in the source. Offsets become lines only when shown, since lines may be long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum At {
-    /// A line and a column, both from 1.
-    Line(u32, u32),
-    /// A number of bytes from the start.
-    Offset(u32),
-}
+/// A line and a column, both from 1.
+pub(super) type Place = (u32, u32);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Null,
-    Bool,
-    Number,
     Text,
-    /// A YAML scalar without quotes. Its type depends on the field.
+    /// A scalar without quotes. Its type depends on the field.
     Plain,
     List,
     Map,
@@ -58,28 +50,19 @@ impl Kind {
     }
 }
 
-impl<'s> Tree<'s> {
-    pub(super) const fn new(source: &'s str) -> Self {
-        Self {
-            source,
-            nodes: Vec::new(),
-            texts: String::new(),
-            open: Vec::new(),
-        }
-    }
-
+impl Tree {
     // These methods build the tree.
 
-    pub(super) fn scalar(&mut self, kind: Kind, at: At, text: &str) -> Result<(), Problem> {
+    pub(super) fn scalar(&mut self, kind: Kind, at: Place, text: &str) -> Result<(), Problem> {
         let start = small(self.texts.len());
         self.texts.push_str(text);
         self.add(kind, at, start, small(text.len()))
     }
 
-    pub(super) fn open(&mut self, kind: Kind, at: At) -> Result<(), Problem> {
+    pub(super) fn open(&mut self, kind: Kind, at: Place) -> Result<(), Problem> {
         if self.open.len() >= MAX_NESTING {
             let text = "the document is nested deeper than 32 levels: write it flatter";
-            return Err(self.exceeded(at, text));
+            return Err(exceeded(at, text));
         }
         self.open.push(small(self.nodes.len()));
         self.add(kind, at, 0, 0)
@@ -96,10 +79,10 @@ impl<'s> Tree<'s> {
         }
     }
 
-    fn add(&mut self, kind: Kind, at: At, start: u32, length: u32) -> Result<(), Problem> {
+    fn add(&mut self, kind: Kind, at: Place, start: u32, length: u32) -> Result<(), Problem> {
         if self.nodes.len() >= MAX_NODES {
             let text = "the document has more than 32 million values: split it";
-            return Err(self.exceeded(at, text));
+            return Err(exceeded(at, text));
         }
         let end = small(self.nodes.len() + 1);
         self.nodes.push(Node {
@@ -110,10 +93,6 @@ impl<'s> Tree<'s> {
             length,
         });
         Ok(())
-    }
-
-    fn exceeded(&self, at: At, text: &str) -> Problem {
-        Problem::error(DocumentPlace::default(), text).in_line(self.line_and_column(at))
     }
 
     // These methods read the tree.
@@ -235,20 +214,12 @@ impl<'s> Tree<'s> {
 
     pub(super) fn position(&self, number: u32) -> (u32, u32) {
         let node = self.node(number);
-        node.map_or((1, 1), |node| self.line_and_column(node.at))
+        node.map_or((1, 1), |node| node.at)
     }
+}
 
-    fn line_and_column(&self, at: At) -> (u32, u32) {
-        match at {
-            At::Line(line, column) => (line, column),
-            At::Offset(offset) => {
-                let before = self.source.get(..offset as usize).unwrap_or(self.source);
-                let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-                let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-                (small(line), small(before[start..].chars().count() + 1))
-            }
-        }
-    }
+fn exceeded(at: Place, text: &str) -> Problem {
+    Problem::error(DocumentPlace::default(), text).in_line(at)
 }
 
 pub(super) fn small(number: usize) -> u32 {

@@ -1,14 +1,14 @@
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError};
 
-use super::tree::{At, Kind, Tree, small};
+use super::tree::{Kind, Place, Tree, small};
 use crate::problem::{DocumentPlace, Problem};
 
 /// Reads a single document of YAML 1.2, without anchors, aliases and tags.
 ///
 /// Aliases would let a short text expand to a long document.
-pub(super) fn read(text: &str) -> Result<Tree<'_>, Problem> {
+pub(super) fn read(text: &str) -> Result<Tree, Problem> {
     let mut reader = YamlReader {
-        tree: Tree::new(text),
+        tree: Tree::default(),
         documents: 0,
     };
     for event in Parser::new_from_str(text) {
@@ -18,16 +18,15 @@ pub(super) fn read(text: &str) -> Result<Tree<'_>, Problem> {
     Ok(reader.tree)
 }
 
-struct YamlReader<'s> {
-    tree: Tree<'s>,
+struct YamlReader {
+    tree: Tree,
     documents: usize,
 }
 
-impl YamlReader<'_> {
+impl YamlReader {
     fn add(&mut self, event: Event<'_>, start: Marker) -> Result<(), Problem> {
-        let (line, column) = place(start);
-        let at = At::Line(line, column);
-        let refused = |text: &str| Err(refused((line, column), text));
+        let at = place(start);
+        let refused = |text: &str| Err(refused(at, text));
         let anchored = |anchor: usize, has_tag: bool| match (anchor, has_tag) {
             (0, false) => Ok(()),
             (0, true) => refused("tags are not read: remove it"),
@@ -68,14 +67,20 @@ impl YamlReader<'_> {
 }
 
 fn invalid(error: &ScanError) -> Problem {
+    let place = place(*error.marker());
+    if error.info().contains("Unicode character escape") {
+        // JSON writes some characters as two escapes.
+        let text = r"an escape is no character: write the character itself, or all of its digits as in \U0001F600";
+        return refused(place, text);
+    }
     let reason = reason(error.info());
     let text = format_args!(
         "this is not YAML, {reason}: look for quotes, brackets and indentation here and above, and quote values with {{ or }}"
     );
-    refused(place(*error.marker()), text)
+    refused(place, text)
 }
 
-fn place(marker: Marker) -> (u32, u32) {
+fn place(marker: Marker) -> Place {
     (small(marker.line().max(1)), small(marker.col() + 1))
 }
 
@@ -83,6 +88,6 @@ fn reason(info: &str) -> String {
     info.trim_end_matches('.').replace(": ", ", ")
 }
 
-fn refused(place: (u32, u32), text: impl core::fmt::Display) -> Problem {
+fn refused(place: Place, text: impl core::fmt::Display) -> Problem {
     Problem::error(DocumentPlace::default(), text).in_line(place)
 }

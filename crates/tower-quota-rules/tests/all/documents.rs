@@ -8,17 +8,13 @@
 )]
 
 use tower_quota::{MemoryStore, Quota, RateLimitLayer};
-use tower_quota_rules::{Format, Rules};
+use tower_quota_rules::Rules;
 
 const SKETCH: &str = include_str!("../good/sketch.yaml");
 
 #[test]
 fn three_lines_are_a_document() {
-    let rules = Rules::parse(
-        "limits:\n  - name: minute\n    quota: 100/minute\n",
-        Format::Yaml,
-    )
-    .expect("valid");
+    let rules = Rules::parse("limits:\n  - name: minute\n    quota: 100/minute\n").expect("valid");
     assert_eq!(
         rules.document().limits[0].quota.quota(),
         &Quota::per_minute(100)
@@ -35,28 +31,26 @@ fn document_without_limits_is_refused() {
         "routes: [{ match: { path: /a }, limits: [] }]",
         "block: [{ key: ann }]",
     ] {
-        let problems = Rules::parse(text, Format::Yaml).expect_err(text);
+        let problems = Rules::parse(text).expect_err(text);
         let said = problems.to_string();
         assert!(said.contains("allow_empty"), "{text}: {said}");
         let meant = format!("allow_empty: true\n{text}");
-        Rules::parse(&meant, Format::Yaml).unwrap_or_else(|problems| panic!("{problems}"));
+        Rules::parse(&meant).unwrap_or_else(|problems| panic!("{problems}"));
     }
-    assert!(Rules::parse("{}", Format::Json).is_err());
-    let bad = Rules::parse("limits: [{ quota: 100/minute }]", Format::Yaml);
+    assert!(Rules::parse("{}").is_err());
+    let bad = Rules::parse("limits: [{ quota: 100/minute }]");
     let said = bad.expect_err("no name").to_string();
     assert!(!said.contains("allow_empty"), "{said}");
 }
 
 #[test]
-fn sketch_prints_back_in_each_format() {
-    let rules = Rules::parse(SKETCH, Format::Yaml)
+fn sketch_prints_back() {
+    let rules = Rules::parse(SKETCH)
         .unwrap_or_else(|problems| panic!("{}", problems.render(SKETCH, "sketch.yaml")));
-    for format in Format::ALL {
-        let text = rules.document().to_text(format);
-        let again = Rules::parse(&text, format)
-            .unwrap_or_else(|problems| panic!("{text}\n{}", problems.render(&text, "printed")));
-        assert_eq!(again.document(), rules.document(), "{text}");
-    }
+    let text = rules.document().to_text();
+    let again = Rules::parse(&text)
+        .unwrap_or_else(|problems| panic!("{text}\n{}", problems.render(&text, "printed")));
+    assert_eq!(again.document(), rules.document(), "{text}");
 }
 
 #[tokio::test]
@@ -75,7 +69,7 @@ overrides:
   pro_vip: { limits: { minute: 500/minute } }
   203.0.113.7: { limits: { minute: 60/minute, address: 70/minute } }
 ";
-    let rules = Rules::parse(text, Format::Yaml).expect("valid");
+    let rules = Rules::parse(text).expect("valid");
     let live = RateLimitLayer::new(MemoryStore::new(), rules.policy()).handle();
     for (limit, client, expected) in [
         ("minute", "ann", 5),

@@ -9,12 +9,12 @@ use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::explain::Explained;
 use tower_quota::key;
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, RequestHead};
-use tower_quota_rules::{CodeParts, Format, Rules, Tier};
+use tower_quota_rules::{CodeParts, Rules, Tier};
 
 const GATEWAY: &str = include_str!("../good/gateway.yaml");
 
 fn rules(text: &str) -> Rules {
-    Rules::parse(text, Format::Yaml).unwrap()
+    Rules::parse(text).unwrap()
 }
 
 fn request(path: &str, api_key: &str) -> Request<()> {
@@ -182,7 +182,7 @@ fn code_gives_keys_costs_and_conditions() {
 limits: [{ name: all, quota: 100/minute, key: code tenant, cost: code units }]
 routes: [{ match: { code: internal }, limits: [{ name: internal, quota: 7/minute, key: none }] }]
 ";
-    let rules = Rules::parse_with(text, Format::Yaml, &parts).unwrap();
+    let rules = Rules::parse_with(text, &parts).unwrap();
     let request = Request::get("/abc")
         .header("tenant", "acme")
         .header("x-internal", "1")
@@ -195,7 +195,7 @@ routes: [{ match: { code: internal }, limits: [{ name: internal, quota: 7/minute
         .map(|limit| (&*limit.name, &*limit.key, limit.cost))
         .collect();
     assert_eq!(found, [("all", "acme", 4), ("internal", "", 1)]);
-    let missing = Rules::parse(text, Format::Yaml).unwrap_err().to_string();
+    let missing = Rules::parse(text).unwrap_err().to_string();
     for name in ["tenant", "internal"] {
         assert!(missing.contains(name), "{missing}");
     }
@@ -224,7 +224,7 @@ tiers: { pro: { extends: plus, limits: { hour: 1/hour } }, a: { extends: b }, b:
 assign: [{ key: x, tier: gold }]
 overrides: { k: { tier: silver, limits: { day: 1/day } } }
 ";
-    let problems = Rules::parse(text, Format::Yaml).unwrap_err().to_string();
+    let problems = Rules::parse(text).unwrap_err().to_string();
     for wrong in ["plus", "hour", "extends itself", "gold", "silver"] {
         assert!(problems.contains(wrong), "{wrong}: {problems}");
     }
@@ -260,7 +260,7 @@ tests:
   - { request: { keys: { code tenant: free-y } }, expect: { outcome: counted, limits: { minute: 1/minute } } }
 "#;
     let parts = CodeParts::new().key("tenant", key::from_fn("tenant", |_| None::<String>));
-    let rules = Rules::parse_with(text, Format::Yaml, &parts).unwrap();
+    let rules = Rules::parse_with(text, &parts).unwrap();
     let report = rules.test();
     assert_eq!((report.passed, report.failures.len()), (2, 0), "{report}");
 }

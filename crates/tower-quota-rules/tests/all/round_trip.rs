@@ -15,13 +15,13 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
+use serde_json::Value;
 use tower_quota::key::{self, ValueKey};
 use tower_quota::{Algorithm, Quota};
 use tower_quota_rules::{
-    AbandonedText, AssignRule, CostText, Defaults, Document, DurationText, Format, Grant,
-    KeyPattern, KeyRule, KeyText, LimitRule, Many, Match, MissingRule, NameText, OverrideRule,
-    PathMatch, PenaltyBlock, PenaltyRule, QuotaText, RouteRule, Rules, SettleText,
-    StoreFailureRule, TierRule,
+    AbandonedText, AssignRule, CostText, Defaults, Document, DurationText, Grant, KeyPattern,
+    KeyRule, KeyText, LimitRule, Many, Match, MissingRule, NameText, OverrideRule, PathMatch,
+    PenaltyBlock, PenaltyRule, QuotaText, RouteRule, Rules, SettleText, StoreFailureRule, TierRule,
 };
 
 /// Returns any valid quota. Skips numbers that no quota can have.
@@ -299,22 +299,29 @@ proptest! {
 
     #[test]
     fn document_prints_and_reads_back(document in document()) {
-        for format in Format::ALL {
-            let text = document.to_text(format);
-            let again = Document::parse(&text, format);
-            prop_assert!(again.is_ok(), "{}\n{}", text, again.unwrap_err().render(&text, "printed"));
-            prop_assert_eq!(again.as_ref(), Ok(&document), "{}", text);
-        }
+        let text = document.to_text();
+        let again = Document::parse(&text);
+        prop_assert!(again.is_ok(), "{}\n{}", text, again.unwrap_err().render(&text, "printed"));
+        prop_assert_eq!(again.as_ref(), Ok(&document), "{}", text);
     }
 
     #[test]
-    fn hostile_texts_are_answered(text in "\\PC{0,200}", format in select(&Format::ALL[..])) {
-        let _ = Rules::parse(&text, format).map_err(|problems| problems.render(&text, "hostile"));
+    fn json_says_what_json_reader_reads(document in document(), style in json_style()) {
+        let text = style.print(&serde_json::to_value(&document).expect("JSON"));
+        let read: Document = serde_json::from_str(&text).expect(&text);
+        let parsed = Document::parse(&text);
+        prop_assert_eq!(parsed.as_ref(), Ok(&read), "{}", text);
+        prop_assert_eq!(read, document);
+    }
+
+    #[test]
+    fn hostile_texts_are_answered(text in "\\PC{0,200}") {
+        let _ = Rules::parse(&text).map_err(|problems| problems.render(&text, "hostile"));
     }
 
     #[test]
     fn damaged_documents_are_answered(
-        (text, format) in base(),
+        text in base(),
         cuts in vec((any::<prop::sample::Index>(), 0_usize..12, "\\PC{0,3}|[\\[\\]{}:,#&*!|>'\"%@`\n -]{1,3}"), 1..6),
     ) {
         let mut characters: Vec<char> = text.chars().collect();
@@ -324,22 +331,128 @@ proptest! {
             characters.splice(start.min(end)..end, inserted.chars());
         }
         let text: String = characters.into_iter().collect();
-        if let Err(problems) = Rules::parse(&text, format) {
+        if let Err(problems) = Rules::parse(&text) {
             prop_assert!(!problems.is_empty());
             prop_assert!(problems.render(&text, "damaged").contains("damaged"));
         }
-        if let Ok(document) = Document::parse(&text, format) {
-            for other in Format::ALL {
-                let printed = document.to_text(other);
-                let again = Document::parse(&printed, other);
-                prop_assert_eq!(again.as_ref(), Ok(&document), "{}", printed);
-            }
+        if let Ok(document) = Document::parse(&text) {
+            let printed = document.to_text();
+            let again = Document::parse(&printed);
+            prop_assert_eq!(again.as_ref(), Ok(&document), "{}", printed);
         }
     }
 }
 
+/// The way in which a program writes JSON.
+#[derive(Clone, Debug)]
+struct JsonStyle {
+    /// Written between tokens.
+    space: &'static str,
+    /// Escapes slashes and characters outside ASCII.
+    is_escaped: bool,
+}
+
+fn json_style() -> impl Strategy<Value = JsonStyle> {
+    let space = select(vec!["", " ", "\n", "\n\t", "\r\n  "]);
+    (space, any::<bool>()).prop_map(|(space, is_escaped)| JsonStyle { space, is_escaped })
+}
+
+impl JsonStyle {
+    fn print(&self, value: &Value) -> String {
+        let space = self.space;
+        match value {
+            Value::Object(fields) => {
+                let fields = fields.iter().map(|(name, value)| {
+                    let (name, value) = (self.text(name), self.print(value));
+                    format!("{space}{name}{space}:{space}{value}{space}")
+                });
+                format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+            }
+            Value::Array(elements) => {
+                let elements = elements
+                    .iter()
+                    .map(|value| format!("{space}{}{space}", self.print(value)));
+                format!("[{}]", elements.collect::<Vec<_>>().join(","))
+            }
+            Value::String(text) => self.text(text),
+            other => other.to_string(),
+        }
+    }
+
+    fn text(&self, text: &str) -> String {
+        let quoted = Value::from(text).to_string();
+        if !self.is_escaped {
+            return quoted;
+        }
+        let escaped = quoted.chars().map(|c| match u32::from(c) {
+            0x2f => r"\/".into(),
+            number @ 0x7f..=0xffff => format!(r"\u{number:04x}"),
+            _ => c.into(),
+        });
+        escaped.collect::<String>()
+    }
+}
+
+#[test]
+fn json_numbers_are_exact_or_refused() {
+    for number in [
+        "0",
+        "9007199254740993",
+        "18446744073709551615",
+        "18446744073709551616",
+        "4294967296",
+        "-1",
+        "-0",
+        "1.0",
+        "1e3",
+    ] {
+        for text in [
+            format!(r#"{{"instances": {number}}}"#),
+            format!(r#"{{"limits": [{{"name": "a", "quota": "1/minute", "cost": {number}}}]}}"#),
+        ] {
+            let read = serde_json::from_str::<Document>(&text).ok();
+            assert_eq!(Document::parse(&text).ok(), read, "{text}");
+        }
+    }
+}
+
+#[test]
+fn json_key_given_twice_is_refused() {
+    for text in [
+        r#"{"limits": [], "limits": []}"#,
+        r#"{"overrides": {"ann": {}, "\u0061nn": {}}}"#,
+    ] {
+        let problems = Document::parse(text).expect_err(text);
+        assert!(
+            problems.to_string().contains("is given twice"),
+            "{problems}"
+        );
+    }
+}
+
+/// JSON escapes some characters by two numbers, and may have a tab before a number or a word. YAML does not.
+#[test]
+fn json_that_is_no_yaml_is_refused_with_place() {
+    let pair = r#"{"overrides": {"\ud83d\ude00": {}}}"#;
+    for (text, place, part) in [
+        (pair, "a.json:1:16", r"\U0001F600"),
+        (
+            "{\"allow_empty\":\ttrue}",
+            "a.json:1:",
+            "':' must be followed by",
+        ),
+    ] {
+        let problems = Document::parse(text).expect_err(text);
+        let said = problems.render(text, "a.json");
+        assert!(said.contains(place) && said.contains(part), "{said}");
+    }
+    let escaped = Document::parse(&pair.replace(r"\ud83d\ude00", r"\U0001F600"));
+    let plain = Document::parse(&pair.replace(r"\ud83d\ude00", "\u{1f600}"));
+    assert_eq!(escaped.expect("valid"), plain.expect("valid"));
+}
+
 /// Returns the texts of good and bad documents.
-fn base() -> impl Strategy<Value = (String, Format)> {
+fn base() -> impl Strategy<Value = String> {
     let folders = ["tests/good", "tests/bad"]
         .map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
     let entries = folders
@@ -347,8 +460,8 @@ fn base() -> impl Strategy<Value = (String, Format)> {
         .flat_map(|folder| fs::read_dir(folder).expect("the folder"));
     let mut all = Vec::new();
     for path in entries.map(|entry| entry.expect("an entry").path()) {
-        if let Some(format) = Format::of_path(&path) {
-            all.push((fs::read_to_string(path).expect("a text"), format));
+        if path.extension().is_some_and(|extension| extension != "txt") {
+            all.push(fs::read_to_string(path).expect("a text"));
         }
     }
     select(all)

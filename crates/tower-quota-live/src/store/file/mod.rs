@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, watch};
-use tower_quota_rules::Format;
 
 use self::watcher::Watcher;
 use super::{MemoryRules, Reply, RuleStore, RuleStoreError, StoreState};
@@ -43,7 +42,6 @@ use crate::version::{NewVersion, Version, VersionInfo};
 #[derive(Debug)]
 pub struct FileRules {
     path: PathBuf,
-    format: Format,
     max_bytes: u64,
     memory: Arc<MemoryRules>,
     known: Mutex<Option<String>>,
@@ -54,24 +52,23 @@ impl FileRules {
     /// The default of the longest readable file, 16 MB.
     pub const MAX_BYTES: u64 = 16 << 20;
 
-    /// Follows the file at a path, in the format of its extension. The file may appear later.
+    /// Follows the file at a path, which ends in `.yaml`, `.yml` or `.json`. The file may appear later.
     ///
     /// Call this on a tokio runtime, for the watcher.
     ///
     /// # Errors
-    /// Returns [`RuleStoreError::Unreadable`] if the extension names no format.
+    /// Returns [`RuleStoreError::Unreadable`] for another extension.
     pub fn new(path: impl Into<PathBuf>) -> Result<Self, RuleStoreError> {
         let path = path.into();
-        let Some(format) = Format::of_path(&path) else {
-            let reason = "its ending names no format: write rules in YAML or JSON, as .yaml or .json, and convert TOML by \
-                 `yq -p toml -o yaml`";
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if !matches!(extension, Some("yaml" | "yml" | "json")) {
+            let reason = "it is not a .yaml file: write rules in YAML, and convert TOML by `yq -p toml -o yaml`";
             return Err(RuleStoreError::unreadable(display(&path), reason));
-        };
+        }
         let (memory, known) = (Arc::new(MemoryRules::new()), Mutex::default());
         let watcher = Arc::new(Watcher::of(&path, Arc::clone(&memory)));
         Ok(Self {
             path,
-            format,
             max_bytes: Self::MAX_BYTES,
             memory,
             known,
@@ -98,7 +95,7 @@ impl FileRules {
         let text = text.map_err(|error| self.unavailable(error))?;
         if known.as_ref() != Some(&text) {
             self.memory
-                .put_now(None, NewVersion::new(text.clone(), self.format, "file"))?;
+                .put_now(None, NewVersion::new(text.clone(), "file"))?;
             *known = Some(text);
         }
         Ok(())

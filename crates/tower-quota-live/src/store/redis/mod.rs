@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! quota:rules:{NAME}:state      hash: revision, began, marked_since, latest, current
-//! quota:rules:{NAME}:versions   hash: number -> author, comment, time, format, hash (JSON)
+//! quota:rules:{NAME}:versions   hash: number -> author, comment, time, hash (JSON)
 //! quota:rules:{NAME}:texts      hash: number -> the document
 //! quota:rules:{NAME}:blocks     hash: id -> block (JSON)
 //! quota:rules:{NAME}:ends       sorted set: id by the instant at which the block ends
