@@ -16,7 +16,7 @@ use crate::simulate::SimulateArguments;
 /// Checks and compares rules of rate limits, replays access logs, operates running services.
 ///
 /// Exit codes: 0 for success, 1 for problems, refusals and differences, 2 for unusable arguments
-/// and files, 3 if a service or a store is unreachable.
+/// and files, 3 if a service is unreachable.
 #[derive(Debug, Parser)]
 #[command(name = "tower-quota", version)]
 pub(crate) struct Arguments {

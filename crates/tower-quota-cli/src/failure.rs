@@ -11,7 +11,7 @@ pub(crate) enum Failure {
     Problem(String),
     /// The arguments or a file are unusable.
     Usage(String),
-    /// The service or the store is unreachable.
+    /// The service is unreachable.
     Unreachable(String),
 }
 

@@ -5,17 +5,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use tower_quota_rules::Problems;
 
+use super::http::Client;
 use crate::failure::Failure;
 use crate::rules::load::{LoadArguments, RulesText};
 
 pub(crate) struct Api {
-    pub(super) send: Box<SendRequest>,
-    pub(super) is_local: bool,
-    pub(super) name: String,
+    pub(super) client: Client,
     pub(super) load: LoadArguments,
 }
-
-pub(super) type SendRequest = dyn Fn(Request<String>) -> Result<Response<String>, Failure>;
 
 pub(crate) struct ApiAnswer {
     pub(super) tag: String,
@@ -36,7 +33,7 @@ impl Api {
     pub(super) fn send(&self, request: Builder, body: &str) -> Result<ApiAnswer, Failure> {
         let request = request.body(body.to_owned());
         let request = request.map_err(Failure::usage)?;
-        let response = (self.send)(request)?;
+        let response = self.client.send(request)?;
         let status = response.status();
         if status.is_success() {
             return Ok(ApiAnswer::of(response));

@@ -17,7 +17,7 @@ use crate::output::{Ended, Output};
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArguments {
     /// A file of rules, instead of a running service.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["admin", "redis"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "admin")]
     rules: Option<PathBuf>,
     /// The method.
     #[arg(long, default_value = "GET")]
@@ -79,7 +79,7 @@ impl ExplainArguments {
     }
 
     fn by_file(&self, path: &std::path::Path, sample: Value) -> Result<Value, Failure> {
-        let rules = self.target.store.load.load(path)?;
+        let rules = self.target.load.load(path)?;
         let sample: SampleRequest = serde_json::from_value(sample).map_err(Failure::usage)?;
         let request = rules.request(&sample).map_err(Failure::usage)?;
         let head = RequestHead::of(&request);

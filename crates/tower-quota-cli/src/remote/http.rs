@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::{env, fs};
 
 use http::header::AUTHORIZATION;
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-use super::api::SendRequest;
 use crate::failure::Failure;
 
 /// The variable with the token. Arguments are readable by other users of the machine, so tokens are
@@ -20,75 +19,95 @@ const TOKEN_VARIABLE: &str = "TOWER_QUOTA_TOKEN";
 
 const LONGEST_ANSWER: u64 = 64 << 20;
 
-/// Creates a client of the API at an address. `authorities` are trusted certificates in PEM.
-pub(super) fn client(
-    address: &str,
-    token_file: Option<&Path>,
-    authorities: Option<&[u8]>,
-    timeout: Duration,
-) -> Result<Box<SendRequest>, Failure> {
-    if !address.starts_with("https://") && !address.starts_with("http://") {
-        return Err(Failure::Usage(format!(
-            "{address} is not an address that this command can use: give https://HOST:PORT, or http://HOST:PORT where the \
+/// A client of the admin API at an address.
+pub(super) struct Client {
+    pub(super) address: String,
+    authorization: Option<HeaderValue>,
+    agent: Agent,
+}
+
+impl Client {
+    /// Creates a client. The file `ca` has trusted certificates in PEM.
+    pub(super) fn new(
+        address: &str,
+        token_file: Option<&Path>,
+        ca: Option<&Path>,
+        timeout: Duration,
+    ) -> Result<Self, Failure> {
+        if !address.starts_with("https://") && !address.starts_with("http://") {
+            return Err(Failure::Usage(format!(
+                "{address} is not an address that this command can use: give https://HOST:PORT, or http://HOST:PORT where the \
                  network is private"
-        )));
+            )));
+        }
+        let authorities = ca.map(read_authorities).transpose()?;
+        let mut settings = Agent::config_builder();
+        if address.starts_with("https://") {
+            settings = settings.tls_config(trusting(authorities.as_deref()));
+        }
+        let agent = settings
+            .timeout_global(Some(timeout))
+            .http_status_as_error(false)
+            // Follow no redirect, which must not receive the token.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(concat!("tower-quota/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .new_agent();
+        Ok(Self {
+            address: address.trim_end_matches('/').to_owned(),
+            authorization: authorization(token_file)?,
+            agent,
+        })
     }
-    let token = match token_file {
-        Some(path) => fs::read_to_string(path).map_err(Failure::at(path.display()))?,
-        None => env::var(TOKEN_VARIABLE).unwrap_or_default(),
-    };
-    let mut authorization = None;
-    if !token.trim().is_empty() {
-        let value = HeaderValue::try_from(format!("Bearer {}", token.trim()));
-        let mut value = value.map_err(|_| {
-            Failure::Usage("the token has characters that no header can hold".into())
-        })?;
-        value.set_sensitive(true);
-        authorization = Some(value);
-    }
-    let mut settings = Agent::config_builder();
-    if address.starts_with("https://") {
-        settings = settings.tls_config(trusting(authorities));
-    }
-    let agent = settings
-        .timeout_global(Some(timeout))
-        .http_status_as_error(false)
-        // Follow no redirect, which must not receive the token.
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .user_agent(concat!("tower-quota/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .new_agent();
-    let address = address.trim_end_matches('/').to_owned();
-    Ok(Box::new(move |mut request| {
+
+    pub(super) fn send(&self, mut request: Request<String>) -> Result<Response<String>, Failure> {
+        let address = &self.address;
         let uri = format!("{address}{}", request.uri()).parse();
-        *request.uri_mut() = uri.map_err(Failure::at(&address))?;
-        if let Some(authorization) = &authorization {
+        *request.uri_mut() = uri.map_err(Failure::at(address))?;
+        if let Some(authorization) = &self.authorization {
             let headers = request.headers_mut();
             headers.insert(AUTHORIZATION, authorization.clone());
         }
-        let failed = |error: ureq::Error| {
-            let text = error.to_string();
-            if text.contains("certificate") {
-                let text =
-                    format!("{address} is not trusted: {text}: give its authority with --ca FILE");
-                return Failure::Unreachable(text);
-            }
-            Failure::Unreachable(format!("{address}: {text}"))
-        };
-        let (head, mut body) = agent.run(request).map_err(failed)?.into_parts();
-        if head.status == StatusCode::UNAUTHORIZED && authorization.is_none() {
+        let answer = self.agent.run(request);
+        let (head, mut body) = answer.map_err(|error| self.failed(&error))?.into_parts();
+        if head.status == StatusCode::UNAUTHORIZED && self.authorization.is_none() {
             return Err(Failure::Problem(format!(
                 "{address} needs a token: set {TOKEN_VARIABLE} or give --token-file"
             )));
         }
         let body = body.with_config().limit(LONGEST_ANSWER).read_to_string();
-        Ok(Response::from_parts(head, body.map_err(failed)?))
-    }))
+        let body = body.map_err(|error| self.failed(&error))?;
+        Ok(Response::from_parts(head, body))
+    }
+
+    fn failed(&self, error: &ureq::Error) -> Failure {
+        let (address, text) = (&self.address, error.to_string());
+        Failure::Unreachable(if text.contains("certificate") {
+            format!("{address} is not trusted: {text}: give its authority with --ca FILE")
+        } else {
+            format!("{address}: {text}")
+        })
+    }
+}
+
+fn authorization(token_file: Option<&Path>) -> Result<Option<HeaderValue>, Failure> {
+    let token = match token_file {
+        Some(path) => fs::read_to_string(path).map_err(Failure::at(path.display()))?,
+        None => env::var(TOKEN_VARIABLE).unwrap_or_default(),
+    };
+    if token.trim().is_empty() {
+        return Ok(None);
+    }
+    let value = HeaderValue::try_from(format!("Bearer {}", token.trim()));
+    let mut value = value
+        .map_err(|_| Failure::Usage("the token has characters that no header can hold".into()))?;
+    value.set_sensitive(true);
+    Ok(Some(value))
 }
 
 /// Reads a file of certificates in PEM, with at least one certificate.
-pub(super) fn read_authorities(path: &Path) -> Result<Vec<u8>, Failure> {
+fn read_authorities(path: &Path) -> Result<Vec<u8>, Failure> {
     let unusable = |reason: String| Failure::Usage(format!("{}: {reason}", path.display()));
     let pem = fs::read(path).map_err(|error| unusable(error.to_string()))?;
     if CertificateDer::pem_slice_iter(&pem).any(|found| found.is_ok()) {

@@ -1,15 +1,13 @@
 //! Runs commands on running services.
 //!
-//! A command sends requests of the admin API. `http` sends requests to a service. `local` answers
-//! requests in this process, with the same router over the shared Redis, so the effects, refusals
-//! and records are the same.
+//! A command sends requests to the admin API of a service. `target` reads the address and the
+//! token, `http` sends the requests, and `api` reads the answers.
 
 mod api;
 pub(crate) mod blocks;
 pub(crate) mod clients;
 pub(crate) mod explain;
 mod http;
-mod local;
 pub(crate) mod put;
 mod record;
 pub(crate) mod status;

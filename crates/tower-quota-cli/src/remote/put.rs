@@ -9,7 +9,7 @@ use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
 use http::request::Builder;
 use tower_quota_rules::Rules;
 
-use super::api::problems;
+use super::api::{ApiAnswer, problems};
 use super::record::Record;
 use super::{Api, ChangeArguments};
 use crate::failure::Failure;

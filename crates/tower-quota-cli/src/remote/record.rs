@@ -20,10 +20,11 @@ impl Record {
     pub(super) fn read(&self, api: &Api) -> Option<String> {
         let text = fs::read_to_string(&self.0).ok()?;
         let (tag, of) = text.trim_end().split_once(' ')?;
-        (of == api.name).then(|| tag.to_owned())
+        (of == api.client.address).then(|| tag.to_owned())
     }
 
     pub(super) fn write(&self, tag: &str, api: &Api) -> Result<(), Failure> {
-        fs::write(&self.0, format!("{tag} {}\n", api.name)).map_err(Failure::at(self.0.display()))
+        fs::write(&self.0, format!("{tag} {}\n", api.client.address))
+            .map_err(Failure::at(self.0.display()))
     }
 }

@@ -53,10 +53,6 @@ pub(crate) fn health(api: &Api) -> Ended {
 }
 
 pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {
-    if api.is_local {
-        let text = "top clients are known to the instances, not to Redis: give --admin with the address of one";
-        return Err(Failure::Usage(text.into()));
-    }
     let show_keys = arguments.show_keys || arguments.key_prefix.is_some();
     let mut path = format!(
         "/v1/top?by={}&window={}&count={}&show_keys={show_keys}",

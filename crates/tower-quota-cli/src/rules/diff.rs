@@ -41,7 +41,7 @@ pub(crate) fn text(differences: &[Difference]) -> String {
 impl DiffArguments {
     /// Loads a file. If there is no such file, a number means a version of the service.
     fn rules(&self, source: &str) -> Result<Rules, Failure> {
-        let (path, load) = (Path::new(source), &self.target.store.load);
+        let (path, load) = (Path::new(source), &self.target.load);
         match source.parse() {
             Ok(number) if !path.exists() => {
                 load.checked(&self.target.connect()?.version(Some(number))?.rules())

@@ -1,8 +1,8 @@
-//! Tests of commands on running services, over the admin API and over Redis.
+//! Tests of commands on running services.
 
-use tower_quota_dev::{RedisCluster, RedisSentinel, RedisServer, TlsFiles};
+use tower_quota_dev::TlsFiles;
 
-use crate::command::{Files, Ran, command};
+use crate::command::{Files, Ran, command, run};
 use crate::service::{TOKEN, TestService};
 
 const RULES: &str = "\
@@ -12,7 +12,7 @@ tiers: { pro: { limits: { minute: 30/minute } } }
 assign: [{ key: \"pro_*\", tier: pro }]
 ";
 
-/// The target of a command, either an admin API with a token, or Redis.
+/// The target of a command, an admin API with a token.
 struct TestTarget {
     variables: Vec<(&'static str, String)>,
 }
@@ -24,12 +24,6 @@ impl TestTarget {
                 ("TOWER_QUOTA_ADMIN", service.admin.clone()),
                 ("TOWER_QUOTA_TOKEN", TOKEN.into()),
             ],
-        }
-    }
-
-    fn redis(url: String) -> Self {
-        Self {
-            variables: vec![("TOWER_QUOTA_REDIS", url)],
         }
     }
 
@@ -163,9 +157,8 @@ fn put_over_a_colleague(target: &TestTarget) {
 
 #[test]
 fn put_of_unknown_origin_is_refused() {
-    let (service, server) = (TestService::start(), RedisServer::start());
+    let service = TestService::start();
     put_over_a_colleague(&TestTarget::admin(&service));
-    put_over_a_colleague(&TestTarget::redis(server.url()));
 }
 
 #[test]
@@ -211,50 +204,47 @@ fn top_lists_the_counters_of_a_limit() {
 
 #[test]
 fn control_characters_are_not_printed() {
-    let (service, server) = (TestService::start(), RedisServer::start());
-    for target in [TestTarget::admin(&service), TestTarget::redis(server.url())] {
-        target
-            .run(&["put", &Files::new().write("rules.yaml", RULES)])
-            .expect(0);
-        let reason = "a\u{1b}[2Jb\u{202e}c\nd";
-        target
-            .run(&["block", "ann", "--for", "1h", "--reason", reason])
-            .expect(0);
-        for list in ["blocks", "audit"] {
-            let out = target.run(&[list]).expect(0);
-            assert!(out.contains("a [2Jbc d"), "{out}");
-        }
-        let refused = target.run(&["peek", "\u{1b}[2J\u{202e}", "ann"]).error;
-        assert!(!refused.contains(['\u{1b}', '\u{202e}']), "{refused:?}");
+    let service = TestService::start();
+    let target = TestTarget::admin(&service);
+    target
+        .run(&["put", &Files::new().write("rules.yaml", RULES)])
+        .expect(0);
+    let reason = "a\u{1b}[2Jb\u{202e}c\nd";
+    target
+        .run(&["block", "ann", "--for", "1h", "--reason", reason])
+        .expect(0);
+    for list in ["blocks", "audit"] {
+        let out = target.run(&[list]).expect(0);
+        assert!(out.contains("a [2Jbc d"), "{out}");
     }
+    let refused = target.run(&["peek", "\u{1b}[2J\u{202e}", "ann"]).error;
+    assert!(!refused.contains(['\u{1b}', '\u{202e}']), "{refused:?}");
 }
 
 #[test]
 fn key_that_was_never_seen_is_named() {
-    let (service, server) = (TestService::start(), RedisServer::start());
-    let by_admin = TestTarget::admin(&service);
-    for target in [&by_admin, &TestTarget::redis(server.url())] {
-        target
-            .run(&["put", &Files::new().write("rules.yaml", RULES)])
-            .expect(0);
-        for arguments in [
-            ["peek", "minute", "bbo"].as_slice(),
-            &["block", "bbo", "--for", "1h"],
-        ] {
-            let out = target.run(arguments).expect(0);
-            assert!(out.contains("never seen"), "{out}");
-        }
-        let out = target
-            .run(&["block", "203.0.113.7", "--for", "1h"])
-            .expect(0);
-        assert!(!out.contains("never seen"), "{out}");
+    let service = TestService::start();
+    let target = TestTarget::admin(&service);
+    target
+        .run(&["put", &Files::new().write("rules.yaml", RULES)])
+        .expect(0);
+    for arguments in [
+        ["peek", "minute", "bbo"].as_slice(),
+        &["block", "bbo", "--for", "1h"],
+    ] {
+        let out = target.run(arguments).expect(0);
+        assert!(out.contains("never seen"), "{out}");
     }
+    let out = target
+        .run(&["block", "203.0.113.7", "--for", "1h"])
+        .expect(0);
+    assert!(!out.contains("never seen"), "{out}");
     service.ask("bob");
     for arguments in [
         ["peek", "minute", "bob"].as_slice(),
         &["block", "bob", "--for", "1h"],
     ] {
-        let out = by_admin.run(arguments).expect(0);
+        let out = target.run(arguments).expect(0);
         assert!(!out.contains("never seen"), "{out}");
     }
 }
@@ -401,21 +391,6 @@ fn commands_work_by_the_admin_api() {
 }
 
 #[test]
-fn commands_work_by_redis() {
-    let server = RedisServer::start();
-    let target = TestTarget::redis(server.url());
-    change_rules(&target);
-    operate_clients(&target);
-    override_clients(&target);
-    let top = target.run(&["top", "--json"]);
-    assert!(
-        top.code == 2 && top.error.contains("--admin"),
-        "{}",
-        top.error
-    );
-}
-
-#[test]
 fn wrong_token_is_refused() {
     let service = TestService::start();
     let ask = |token: Option<&str>| {
@@ -498,77 +473,12 @@ fn admin_api_over_https_needs_its_authority() {
 }
 
 #[test]
-fn commands_work_by_all_kinds_of_redis() {
-    let hosts = |urls: Vec<String>| {
-        let hosts: Vec<String> = urls
-            .iter()
-            .map(|url| url.replace("redis://", "").replace('/', ""))
-            .collect();
-        hosts.join(",")
-    };
-    let (cluster, sentinels, files) = (
-        RedisCluster::start(),
-        RedisSentinel::start(),
-        TlsFiles::new(),
-    );
-    let server = RedisServer::start_tls(&files);
-    let certificate = files.certificate();
-    let ca = ["--ca", certificate.to_str().unwrap()];
-    let targets = [
-        (
-            format!("redis+cluster://{}", hosts(cluster.urls())),
-            &[][..],
-        ),
-        (
-            format!(
-                "redis+sentinel://{}/{}",
-                hosts(sentinels.urls()),
-                RedisSentinel::MASTER_NAME
-            ),
-            &[],
-        ),
-        (format!("rediss://localhost:{}", server.port()), &ca),
-    ];
-    let files = Files::new();
-    let rules = files.write("rules.yaml", RULES);
-    for (url, ca) in targets {
-        let target = TestTarget::redis(url);
-        let run = |arguments: &[&str]| target.run(&[arguments, ca].concat());
-        assert_eq!(run(&["put", &rules]).expect(0), "version 1 is in force\n");
-        assert!(
-            run(&["peek", "minute", "ann"])
-                .expect(0)
-                .contains("capacity: 3\nremaining: 3\n")
-        );
-    }
-    let untrusted =
-        TestTarget::redis(format!("rediss://localhost:{}", server.port())).run(&["history"]);
-    assert!(
-        untrusted.code == 3 && untrusted.error.contains("certificate"),
-        "{}",
-        untrusted.error
-    );
-    let unnamed = TestTarget::redis("redis+sentinel://localhost".into()).run(&["history"]);
-    assert!(
-        unnamed.code == 2 && unnamed.error.contains("mymaster"),
-        "{}",
-        unnamed.error
-    );
-}
-
-#[test]
-fn unreachable_targets_exit_with_three() {
+fn unreachable_service_exits_with_three() {
     // The port was free a moment ago, so no server listens.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    for (option, scheme) in [("--admin", "http"), ("--redis", "redis")] {
-        let target = format!("{scheme}://{address}");
-        let ran = Ran::of(
-            command(&["history", option, &target, "--timeout", "1s"])
-                .output()
-                .unwrap(),
-        );
-        assert_eq!(ran.code, 3, "{option}: {}{}", ran.out, ran.error);
-    }
+    let target = format!("http://{address}");
+    let ran = run(&["history", "--admin", &target, "--timeout", "1s"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.out, ran.error);
 }

@@ -132,7 +132,7 @@ impl LiveRules {
         }
         let examined = self
             .shared
-            .work(move |shared| shared.read_and_test(&new.text, new.format).map(|_| new));
+            .work(move |shared| shared.read_and_test(&new.text).map(|_| new));
         let new = examined.await??;
         let before = self.stored().await?;
         let new = new.above(self.shared.number_and_hash().0);
