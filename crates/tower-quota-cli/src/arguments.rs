@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Lists the problems of rules, with their place and fix.
+    /// Lists the problems of rules, with their place and fix, and runs the tests in the rules.
     Check(CheckArguments),
     /// Runs the sample requests in your rules.
     Test(TestArguments),

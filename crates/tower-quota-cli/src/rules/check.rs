@@ -2,8 +2,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
+use tower_quota_rules::TestReport;
 
 use super::load::LoadArguments;
+use super::own_tests::failures;
 use crate::output::{Ended, Output};
 
 #[derive(Args, Debug)]
@@ -24,21 +26,28 @@ pub(crate) fn run(arguments: &CheckArguments) -> Ended {
     let (mut all, mut out) = (Vec::new(), String::new());
     for path in &arguments.files {
         let text = arguments.load.read(path)?;
-        let (is_valid, problems) = match arguments.load.check(&text) {
-            Ok(rules) => (true, rules.warnings().clone()),
-            Err(problems) => (false, problems),
+        let name = &text.name;
+        let (problems, tests) = match arguments.load.check(&text) {
+            Ok(rules) => (rules.warnings().clone(), Some(rules.test())),
+            Err(problems) => (problems, None),
         };
+        let is_valid = tests.as_ref().is_some_and(TestReport::is_passed);
         has_findings |= !is_valid || (arguments.strict && !problems.is_empty());
-        out += &problems.render(&text.text, &text.name);
+        out += &problems.render(&text.text, name);
         let count = problems.iter().count() + problems.more();
-        out += &match (is_valid, count) {
-            (true, 0) => format!("{}: ok\n", text.name),
-            (true, _) => format!("{}: ok, warnings: {count}\n", text.name),
-            (false, _) => format!("{}: problems: {count}\n", text.name),
+        out += &match &tests {
+            None => format!("{name}: problems: {count}\n"),
+            Some(tests) if !tests.is_passed() => {
+                let failed = tests.failures.len() + tests.more;
+                failures(tests, name) + &format!("{name}: failed tests: {failed}\n")
+            }
+            Some(_) if count == 0 => format!("{name}: ok\n"),
+            Some(_) => format!("{name}: ok, warnings: {count}\n"),
         };
         let mut checked = json!(problems);
-        checked["file"] = text.name.into();
+        checked["file"] = json!(name);
         checked["valid"] = is_valid.into();
+        checked["tests"] = json!(tests);
         all.push(checked);
     }
     Ok(Output::new(&all, &out)?.found(has_findings))

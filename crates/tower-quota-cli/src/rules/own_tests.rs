@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
+use tower_quota_rules::TestReport;
 
 use super::load::LoadArguments;
 use crate::output::{Ended, Output};
@@ -22,13 +23,19 @@ pub(crate) fn run(arguments: &TestArguments) -> Ended {
         let report = arguments.load.load(path)?.test();
         has_findings |= !report.is_passed();
         let file = path.display().to_string();
-        for failure in &report.failures {
-            let differences = failure.differences.join("\n    ");
-            out += &format!("{file}: test {} failed\n    {differences}\n", failure.test);
-        }
+        out += &failures(&report, &file);
         let (passed, failed) = (report.passed, report.failures.len() + report.more);
         out += &format!("{file}: {passed} passed, {failed} failed\n");
         all.push(json!({ "file": file, "report": report }));
     }
     Ok(Output::new(&all, &out)?.found(has_findings))
+}
+
+/// Returns the failed tests of a file, with the differences from the expectations.
+pub(super) fn failures(report: &TestReport, file: &str) -> String {
+    let failures = report.failures.iter().map(|failure| {
+        let differences = failure.differences.join("\n    ");
+        format!("{file}: test {} failed\n    {differences}\n", failure.test)
+    });
+    failures.collect()
 }

@@ -127,6 +127,15 @@ fn failing_rules_tests_set_exit_code() {
         run(&["test", &wrong, "--json"]).json(1)[0]["report"]["passed"],
         1
     );
+    // A service would reject the rules.
+    let out = run(&["check", &wrong]).expect(1);
+    assert!(
+        out.contains("7/minute") && out.ends_with("wrong.yaml: failed tests: 1\n"),
+        "{out}"
+    );
+    let checked = run(&["check", &wrong, "--json"]).json(1);
+    assert_eq!(checked[0]["valid"], false);
+    assert_eq!(checked[0]["tests"]["failures"][0]["test"], 0);
 }
 
 #[test]
