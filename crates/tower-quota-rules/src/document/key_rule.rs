@@ -2,7 +2,7 @@ use core::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use crate::text::KeyText;
@@ -21,12 +21,6 @@ pub enum KeyRule {
         #[schemars(length(min = 1))]
         all: Vec<KeyRule>,
     },
-}
-
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields, rename = "key")]
-struct Together {
-    all: Vec<KeyRule>,
 }
 
 impl<'de> Deserialize<'de> for KeyRule {
@@ -54,8 +48,22 @@ impl<'de> Deserialize<'de> for KeyRule {
                 Ok(KeyRule::First(keys))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<KeyRule, A::Error> {
-                let Together { all } = Together::deserialize(MapAccessDeserializer::new(map))?;
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<KeyRule, A::Error> {
+                let mut all: Vec<KeyRule> = Vec::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    if name == "all" {
+                        all = map.next_value()?;
+                        continue;
+                    }
+                    let value: String = map.next_value().unwrap_or_default();
+                    let meant = match value.as_str() {
+                        "" => "\"all\" with a list of keys".into(),
+                        value => format!("{:?}", format!("{name} {value}")),
+                    };
+                    return Err(A::Error::custom(format_args!(
+                        "there is no field {name:?} in a key: write {meant}"
+                    )));
+                }
                 if all.is_empty() {
                     return Err(A::Error::custom(
                         "no keys together are no key: give at least one, or write \"none\"",

@@ -80,8 +80,15 @@ impl serde::de::Error for ReadError {
     }
 }
 
+/// Fields by the words of the API in Rust and of other limiters.
+const WORDS: [(&str, &str); 2] = [("by", "key"), ("rate", "quota")];
+
 fn unknown(what: &str, name: &str, expected: &[&'static str]) -> ReadError {
-    let help = match (nearest(name, expected.iter().copied()), expected) {
+    let meant = WORDS.iter().find(|(word, _)| *word == name);
+    let meant = meant.map(|(_, field)| *field);
+    let meant = meant.filter(|field| expected.contains(field));
+    let near = meant.or_else(|| nearest(name, expected.iter().copied()));
+    let help = match (near, expected) {
         (Some(near), _) => Some(format!("write {near:?}, if that is meant")),
         (None, []) => None,
         (None, known) => {

@@ -92,13 +92,20 @@ impl FromStr for QuotaText {
                 "since it does not begin with a number of units"
             )));
         };
-        let rest = rest.trim_start();
-        let rest = rest
+        let after_units = rest.trim_start();
+        let rest = after_units
             .strip_prefix('/')
-            .or_else(|| rest.strip_prefix("per "))
+            .or_else(|| after_units.strip_prefix("per "))
             .map(str::trim_start);
         let Some(rest) = rest else {
-            return Err(wrong(format_args!("since it does not say per what")));
+            let period = after_units.find('/').or_else(|| after_units.find(" per "));
+            let Some(period) = period else {
+                return Err(wrong(format_args!("since it does not say per what")));
+            };
+            let word = after_units[..period].trim();
+            return Err(wrong(format_args!(
+                "since {word:?} stands between the units and the period"
+            )));
         };
         let (count, rest) = leading_number(rest).unwrap_or((1, rest));
         let rest = rest.trim_start();
