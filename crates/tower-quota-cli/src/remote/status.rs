@@ -1,14 +1,13 @@
 //! Runs `health` and `top`, which show the state of an instance.
 
 use core::time::Duration;
-use std::io::{self, IsTerminal};
 use std::sync::mpsc;
 
 use clap::Args;
 
 use super::Api;
 use crate::failure::Failure;
-use crate::output::{Ended, Output};
+use crate::output::{Ended, Output, describe};
 
 #[derive(Args, Debug)]
 pub(crate) struct TopArguments {
@@ -30,15 +29,12 @@ pub(crate) struct TopArguments {
     /// Shows keys, if the admin API allows it.
     #[arg(long)]
     show_keys: bool,
-    /// Prints the list every two seconds, until you interrupt it.
+    /// Prints the list again every two seconds, until you interrupt it.
     #[arg(long)]
     watch: bool,
 }
 
 const EVERY: Duration = Duration::from_secs(2);
-
-/// Clears a terminal, and moves its cursor to the first line.
-const CLEAR_SCREEN: &str = "\x1b[2J\x1b[H";
 
 fn encoded(value: &str) -> String {
     let bytes = value.bytes();
@@ -66,23 +62,20 @@ pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {
     }
     let list = || {
         let top = api.get(&path)?;
+        // Separate repeated lists by an empty line.
+        let end = if arguments.watch { "\n" } else { "" };
         // Give programs the list only. People also see the number of instances and the age.
-        Output::new(&top["clients"], &crate::output::describe(&top))
+        Output::new(&top["clients"], &(describe(&top) + end))
     };
-    let first = list()?;
     if !arguments.watch {
-        return Ok(first);
+        return list();
     }
-    first.print(is_json)?;
+    list()?.print(is_json)?;
     // The channel only serves as a timer.
     let (_sender, pause) = mpsc::channel::<()>();
     loop {
         let _ = pause.recv_timeout(EVERY);
-        let next = list();
-        if !is_json && io::stdout().is_terminal() {
-            print!("{CLEAR_SCREEN}");
-        }
-        match next {
+        match list() {
             // Go on, because the service may restart, or the network may have failed for a moment.
             Err(Failure::Unreachable(reason)) => eprintln!("error: {reason}"),
             next => _ = next?.print(is_json)?,

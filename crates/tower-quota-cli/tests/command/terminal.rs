@@ -6,8 +6,6 @@ use std::process::{Command, Stdio};
 use crate::command::{Files, Ran, command};
 use crate::service::{TOKEN, TestService};
 
-const CLEAR: &str = "\u{1b}[2J";
-
 /// Starts a service, and sends requests until a client is refused.
 fn limited_service() -> TestService {
     let service = TestService::start();
@@ -43,22 +41,7 @@ fn printed(command: &mut Command, text: &str, times: usize) -> String {
 }
 
 #[test]
-fn watched_list_clears_the_terminal() {
-    let service = limited_service();
-    // `script` of util-linux gives the command a terminal.
-    let line = format!(
-        "{} top --watch --show-keys --admin {}",
-        env!("CARGO_BIN_EXE_tower-quota"),
-        service.admin
-    );
-    let mut script = Command::new("script");
-    script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-    let printed = printed(script.stdin(Stdio::piped()), "ann", 2);
-    assert_eq!(printed.matches(CLEAR).count(), 1, "{printed:?}");
-}
-
-#[test]
-fn watched_list_in_a_pipe_is_text() {
+fn watched_list_is_printed_again() {
     let service = limited_service();
     let mut top = command(&["top", "--watch", "--show-keys", "--admin", &service.admin]);
     let printed = printed(&mut top, "ann", 2);
