@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Override(Remote<OverrideArguments>),
     /// Lists the overrides in force.
     Overrides(Remote<ListArguments>),
+    /// Lists the services in your file of contexts.
+    Contexts,
     /// Shows the health of an instance. The exit code is 1 if the instance is unhealthy.
     Health(TargetArguments),
     /// Lists the clients with the most refused requests, or the most requests.

@@ -46,6 +46,7 @@ fn run(command: &Command, is_json: bool) -> Ended {
         Command::Blocks(list) => list.run(|list, api| blocks::list("blocks", list, api)),
         Command::Override(change) => change.run(blocks::change_override),
         Command::Overrides(list) => list.run(|list, api| blocks::list("overrides", list, api)),
+        Command::Contexts => remote::contexts::list(),
         Command::Health(target) => status::health(&target.connect()?),
         Command::Top(top) => top.run(|top, api| status::top(top, api, is_json)),
         Command::Completions { shell } => {

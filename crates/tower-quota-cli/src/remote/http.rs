@@ -1,7 +1,7 @@
 use core::time::Duration;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::{env, fs};
 
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 
 /// The variable with the token. Arguments are readable by other users of the machine, so tokens are
 /// never arguments.
-const TOKEN_VARIABLE: &str = "TOWER_QUOTA_TOKEN";
+pub(super) const TOKEN_VARIABLE: &str = "TOWER_QUOTA_TOKEN";
 
 const LONGEST_ANSWER: u64 = 64 << 20;
 
@@ -30,7 +30,7 @@ impl Client {
     /// Creates a client. The file `ca` has trusted certificates in PEM.
     pub(super) fn new(
         address: &str,
-        token_file: Option<&Path>,
+        token: Option<&str>,
         ca: Option<&Path>,
         timeout: Duration,
     ) -> Result<Self, Failure> {
@@ -56,7 +56,7 @@ impl Client {
             .new_agent();
         Ok(Self {
             address: address.trim_end_matches('/').to_owned(),
-            authorization: authorization(token_file)?,
+            authorization: token.map(bearer).transpose()?,
             agent,
         })
     }
@@ -73,7 +73,7 @@ impl Client {
         let (head, mut body) = answer.map_err(|error| self.failed(&error))?.into_parts();
         if head.status == StatusCode::UNAUTHORIZED && self.authorization.is_none() {
             return Err(Failure::Problem(format!(
-                "{address} needs a token: set {TOKEN_VARIABLE} or give --token-file"
+                "{address} needs a token: set {TOKEN_VARIABLE}, or give --token-file or --context"
             )));
         }
         let body = body.with_config().limit(LONGEST_ANSWER).read_to_string();
@@ -91,19 +91,12 @@ impl Client {
     }
 }
 
-fn authorization(token_file: Option<&Path>) -> Result<Option<HeaderValue>, Failure> {
-    let token = match token_file {
-        Some(path) => fs::read_to_string(path).map_err(Failure::at(path.display()))?,
-        None => env::var(TOKEN_VARIABLE).unwrap_or_default(),
-    };
-    if token.trim().is_empty() {
-        return Ok(None);
-    }
+fn bearer(token: &str) -> Result<HeaderValue, Failure> {
     let value = HeaderValue::try_from(format!("Bearer {}", token.trim()));
     let mut value = value
         .map_err(|_| Failure::Usage("the token has characters that no header can hold".into()))?;
     value.set_sensitive(true);
-    Ok(Some(value))
+    Ok(value)
 }
 
 /// Reads a file of certificates in PEM, with at least one certificate.

@@ -1,6 +1,7 @@
 //! Reads the target of a command, which is the admin API of a service.
 
 use core::time::Duration;
+use std::env;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,10 +9,14 @@ use http::request::Builder;
 use tower_quota_rules::{DurationText, TextError};
 
 use super::api::Api;
-use super::http::Client;
+use super::contexts::{Context, Contexts, read_token};
+use super::http::{Client, TOKEN_VARIABLE};
 use crate::failure::Failure;
 use crate::output::Ended;
 use crate::rules::load::LoadArguments;
+
+const ADMIN_VARIABLE: &str = "TOWER_QUOTA_ADMIN";
+const CONTEXT_VARIABLE: &str = "TOWER_QUOTA_CONTEXT";
 
 /// The arguments of a command on a service.
 #[derive(Args, Debug)]
@@ -26,11 +31,15 @@ pub(crate) struct Remote<A: Args> {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct TargetArguments {
-    /// The address of a service's admin API. The token is read from the variable
-    /// `TOWER_QUOTA_TOKEN` or from a file.
-    #[arg(long, value_name = "URL", env = "TOWER_QUOTA_ADMIN")]
+    /// The address of a service's admin API. Defaults to the variable `TOWER_QUOTA_ADMIN`.
+    #[arg(long, value_name = "URL", conflicts_with = "context")]
     admin: Option<String>,
-    /// A file with the token of the admin API.
+    /// A service in tower-quota/contexts.toml of your folder ~/.config. Defaults to the variable
+    /// `TOWER_QUOTA_CONTEXT`.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// A file with the token of the admin API. Defaults to the token of the context, and then to
+    /// the variable `TOWER_QUOTA_TOKEN`.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// A file with trusted authorities in PEM, instead of the system's, for an address with https.
@@ -58,16 +67,40 @@ impl<A: Args> Remote<A> {
 
 impl TargetArguments {
     pub(crate) fn connect(&self) -> Result<Api, Failure> {
-        let Some(address) = &self.admin else {
-            let text = "give --admin with the address of an admin API";
-            return Err(Failure::Usage(text.into()));
+        let service = self.service()?;
+        let token = match &self.token_file {
+            Some(path) => Some(read_token(path)?),
+            None => service.token()?.or_else(|| variable(TOKEN_VARIABLE)),
         };
-        let (token_file, ca) = (self.token_file.as_deref(), self.ca.as_deref());
+        let ca = self.ca.as_deref().or(service.ca.as_deref());
         Ok(Api {
-            client: Client::new(address, token_file, ca, self.timeout)?,
+            client: Client::new(&service.admin, token.as_deref(), ca, self.timeout)?,
             load: self.load.clone(),
         })
     }
+
+    fn service(&self) -> Result<Context, Failure> {
+        let (admin, context) = match (self.admin.clone(), self.context.clone()) {
+            (None, None) => (variable(ADMIN_VARIABLE), variable(CONTEXT_VARIABLE)),
+            given => given,
+        };
+        match (admin, context) {
+            (Some(admin), None) => Ok(Context::at(admin)),
+            (None, Some(name)) => Contexts::read()?.named(&name),
+            (Some(_), Some(_)) => Err(Failure::Usage(format!(
+                "{ADMIN_VARIABLE} and {CONTEXT_VARIABLE} name two services: unset one, or give --admin or --context"
+            ))),
+            (None, None) => Err(Failure::Usage(
+                "which service? Give --admin with the address of an admin API, or --context with a name in \
+                 `tower-quota contexts`"
+                    .into(),
+            )),
+        }
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 impl ChangeArguments {

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod command;
+#[cfg(unix)]
+mod contexts;
 mod offline;
 mod service;
 mod services;
