@@ -3,7 +3,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tower_quota::Quota;
 use tower_quota_live::{Block, BlockTarget, Time};
-use tower_quota_rules::QuotaText;
+use tower_quota_rules::Grant;
 use utoipa::ToSchema;
 
 use super::blocks::{hidden, shown};
@@ -15,6 +15,8 @@ use crate::change::{Change, ChangeHeaders};
 use crate::extract::{Json, Query};
 use crate::problem::{Problem, Result};
 
+const MOST_A_SECOND: u64 = 10_000_000;
+
 /// Another quota for a client.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -23,7 +25,7 @@ pub(crate) struct OverrideBody {
     limit: String,
     /// The key of a client, such as an API key, or `hash:` and the hash of a client.
     key: String,
-    /// The quota, such as `60000/minute`.
+    /// The quota, such as `60000/minute`. `unlimited` means 10 million a second, the largest quota.
     quota: String,
     /// The time until the end, such as `2h`, at most a year. You give `for` or `until`.
     r#for: Option<String>,
@@ -73,7 +75,8 @@ pub(crate) async fn put(
     change: Change,
     Json(body): Json<OverrideBody>,
 ) -> Result<Json<Block>> {
-    let quota = Quota::from(read::<QuotaText>(&body.quota)?);
+    let quota = read::<Grant>(&body.quota)?.quota().copied();
+    let quota = quota.unwrap_or(Quota::per_second(MOST_A_SECOND));
     let until = end(body.r#for.as_deref(), body.until)?;
     let missing = || invalid("an override needs an end: give `for`, such as \"2h\", or `until`");
     let (until, by) = (until.ok_or_else(missing)?, change.because(&body.reason)?);

@@ -5,9 +5,18 @@ use serde::Deserialize;
 use serde_json::Value;
 use tower_quota_rules::Problems;
 
-use super::http::Client;
+use super::http::{Client, TOKEN_VARIABLE};
 use crate::failure::Failure;
 use crate::rules::load::{LoadArguments, RulesText};
+
+const NO_ADMIN_API: &str = "is this the address of an admin API of tower-quota?";
+
+/// Fields of the API, and the options that set them.
+const OPTIONS: [(&str, &str); 3] = [
+    ("send `\"force\": true`", "add --force"),
+    ("`for`", "--for"),
+    ("`until`", "--until"),
+];
 
 pub(crate) struct Api {
     pub(super) client: Client,
@@ -39,15 +48,24 @@ impl Api {
             return Ok(ApiAnswer::of(response));
         }
         let problem: Value = serde_json::from_str(response.body()).unwrap_or_default();
-        let mut text = match problem["detail"].as_str() {
-            Some(detail) => detail.to_owned(),
-            None => format!(
-                "the answer is {status}: is this the address of an admin API of tower-quota?"
+        let (address, detail) = (&self.client.address, problem["detail"].as_str());
+        let current = problem["current"].as_u64();
+        // Write the options of the command instead of the fields of HTTP.
+        let mut text = match (status.as_u16(), current, detail) {
+            (401, _, Some(_)) => format!(
+                "{address} does not accept the token: compare {TOKEN_VARIABLE}, --token-file or the context"
             ),
+            (412, Some(current), _) => format!(
+                "the newest version is {current}, and you expect another one: read `tower-quota diff` between them, \
+                 then add --expect {current}"
+            ),
+            (412, None, _) => "there are no rules yet: add --expect none".to_owned(),
+            (_, _, Some(detail)) => {
+                let words = |text: String, (sent, option): (&str, &str)| text.replace(sent, option);
+                OPTIONS.into_iter().fold(detail.to_owned(), words)
+            }
+            (_, _, None) => format!("{address} answers {status}: {NO_ADMIN_API}"),
         };
-        if let Some(current) = problem["current"].as_u64() {
-            text += &format!(" (the newest version is {current})");
-        }
         text = format!("{text}\n{}", problems(&problem))
             .trim_end()
             .to_owned();
@@ -60,7 +78,12 @@ impl Api {
     /// Returns the text of a version, or of the version in force.
     pub(crate) fn version(&self, number: Option<u64>) -> Result<ApiAnswer, Failure> {
         let path = number.map_or("/v1/rules".into(), |number| format!("/v1/rules/{number}"));
-        self.send(Request::get(path), "")
+        let answer = self.send(Request::get(path), "")?;
+        if answer.tag.is_empty() {
+            let text = format!("the answer has no version: {NO_ADMIN_API}");
+            return Err(Failure::Problem(text));
+        }
+        Ok(answer)
     }
 
     /// Returns the answer to a path, unless the service refuses the request.
@@ -89,7 +112,7 @@ impl ApiAnswer {
             return Ok(Value::Null);
         }
         serde_json::from_str(&self.text)
-            .map_err(|error| Failure::Problem(format!("the answer is not JSON: {error}")))
+            .map_err(|_| Failure::Problem(format!("the answer is not JSON: {NO_ADMIN_API}")))
     }
 
     /// Returns the number of the version, the first part of its entity tag, or 0.
@@ -98,10 +121,10 @@ impl ApiAnswer {
         number.and_then(|number| number.parse().ok()).unwrap_or(0)
     }
 
-    pub(crate) fn rules(self) -> RulesText {
+    pub(crate) fn rules(&self) -> RulesText {
         RulesText {
             name: format!("version {}", self.version()),
-            text: self.text,
+            text: self.text.clone(),
         }
     }
 }

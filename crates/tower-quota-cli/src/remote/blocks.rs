@@ -45,7 +45,7 @@ pub(crate) struct OverrideArguments {
     /// The name of a limit.
     #[arg(long, required_unless_present = "remove")]
     limit: Option<String>,
-    /// The quota, such as 60000/minute.
+    /// The quota, such as 60000/minute or unlimited.
     #[arg(long, required_unless_present = "remove")]
     quota: Option<String>,
     /// The time until the end, such as 2h.

@@ -67,7 +67,7 @@ pub(super) fn expecting(
         Some(number) => Some(api.send(Request::get(format!("/v1/rules/{number}")), "")?),
         None => {
             if let Some(newest) = &newest {
-                confirm(rules, newest.version(), api)?;
+                confirm(rules, newest, api)?;
             }
             newest
         }
@@ -83,8 +83,9 @@ pub(super) fn rules_in_force(api: &Api) -> Result<Rules, Failure> {
 }
 
 /// Shows the changes and asks whether to put the rules. Fails unless the user agrees.
-fn confirm(rules: &RulesText, number: u64, api: &Api) -> Result<(), Failure> {
-    let compared = rules_in_force(api).and_then(|old| {
+fn confirm(rules: &RulesText, newest: &ApiAnswer, api: &Api) -> Result<(), Failure> {
+    let number = newest.version();
+    let compared = api.load.checked(&newest.rules()).and_then(|old| {
         let differences = diff::between(&old, &api.load.checked(rules)?);
         Ok(diff::text(&differences))
     });

@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::sync::mpsc;
 
 use clap::Args;
+use serde_json::Value;
 
 use super::Api;
 use crate::failure::Failure;
@@ -45,7 +46,25 @@ fn encoded(value: &str) -> String {
 pub(crate) fn health(api: &Api) -> Ended {
     let health = api.get("/v1/health")?;
     let is_healthy = health["healthy"] == true;
-    Ok(Output::answer(health)?.found(!is_healthy))
+    let mut shown = health.clone();
+    // Programs read the figures. People see them on the page.
+    for (part, hidden) in [
+        ("", &["shows_keys", "refusal_cache"][..]),
+        ("/rules", &["reloads"]),
+        ("/rules/in_force", &["bytes", "hash"]),
+    ] {
+        hide(shown.pointer_mut(part), hidden);
+    }
+    for store in shown["stores"].as_array_mut().into_iter().flatten() {
+        hide(Some(store), &["figures"]);
+    }
+    Ok(Output::new(&health, &describe(&shown))?.found(!is_healthy))
+}
+
+fn hide(part: Option<&mut Value>, names: &[&str]) {
+    if let Some(fields) = part.and_then(Value::as_object_mut) {
+        fields.retain(|name, _| !names.contains(&name.as_str()));
+    }
 }
 
 pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {

@@ -44,6 +44,15 @@ pub(crate) struct ShowArguments {
 
 pub(crate) fn rollback(arguments: &RollbackArguments, api: &Api) -> Ended {
     let rules = api.version(Some(arguments.version))?.rules();
+    let newest = api.get_if_any("/v1/rules?newest=true")?;
+    if let Some(newest) = newest.filter(|newest| newest.text == rules.text) {
+        let number = newest.version();
+        let text = format!(
+            "no change: version {number} has the text of version {}\n",
+            arguments.version
+        );
+        return Output::new(&json!({ "number": number }), &text);
+    }
     let request = arguments.change.on(Request::post("/v1/rules/rollback"));
     let request = expecting(request, arguments.expect.as_deref(), &rules, api)?;
     let put = api.send_json(request, &json!({ "version": arguments.version }))?;

@@ -19,7 +19,7 @@ use tower::ServiceExt;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, router};
 use tower_quota_dev::TlsFiles;
-use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, WithoutRules};
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion, RuleStore, WithoutRules};
 
 pub(crate) const TOKEN: &str = "a token of a test, 32 bytes long";
 
@@ -27,6 +27,7 @@ pub(crate) const TOKEN: &str = "a token of a test, 32 bytes long";
 pub(crate) struct TestService {
     runtime: Arc<Runtime>,
     app: Router,
+    store: Arc<MemoryRules>,
     pub(crate) admin: String,
 }
 
@@ -39,11 +40,13 @@ impl TestService {
                 .build()
                 .unwrap(),
         );
+        let store = Arc::new(MemoryRules::new());
+        let rules = Arc::clone(&store);
         let (app, admin) = runtime.block_on(async {
             let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).count_busy_clients();
-            let live = LiveRules::start(
+            let live = LiveRules::start_shared(
                 layer.handle(),
-                MemoryRules::new(),
+                rules,
                 LiveOptions::new().without_rules(WithoutRules::Refuse),
             )
             .await
@@ -72,8 +75,15 @@ impl TestService {
         Self {
             runtime,
             app,
+            store,
             admin,
         }
+    }
+
+    /// Stores rules without a check, as a program of an earlier version could.
+    pub(crate) fn store(&self, rules: &str) {
+        let put = self.store.put(None, NewVersion::new(rules, "ann"));
+        self.runtime.block_on(put).unwrap();
     }
 
     /// Serves the admin API over TLS too, and returns the address.

@@ -1,5 +1,7 @@
 //! Tests of commands on running services.
 
+use std::io::{Read, Write};
+
 use tower_quota_dev::TlsFiles;
 
 use crate::command::{Files, Ran, command, run};
@@ -86,7 +88,7 @@ fn change_rules(target: &TestTarget) {
             .expect(0)
             .contains("version 3 is in force")
     );
-    let old = target.run(&["rollback", "1", "--expect", "2"]);
+    let old = target.run(&["rollback", "2", "--expect", "2"]);
     assert!(old.code == 1 && old.error.contains('3'), "{}", old.error);
     let unasked = target.run(&["rollback", "2"]);
     assert!(
@@ -341,7 +343,7 @@ fn override_clients(target: &TestTarget) {
     end_all();
     let endless = put(&[]);
     assert!(
-        endless.code == 1 && endless.error.contains("2h"),
+        endless.code == 1 && endless.error.contains("give --for, such as \"2h\""),
         "{}",
         endless.error
     );
@@ -409,7 +411,9 @@ fn wrong_token_is_refused() {
         missing.error
     );
     assert!(
-        wrong.code == 1 && !wrong.error.contains("another token"),
+        wrong.code == 1
+            && !wrong.error.contains("another token")
+            && wrong.error.contains("does not accept the token"),
         "{}",
         wrong.error
     );
@@ -481,4 +485,144 @@ fn unreachable_service_exits_with_three() {
     let target = format!("http://{address}");
     let ran = run(&["history", "--admin", &target, "--timeout", "1s"]);
     assert_eq!(ran.code, 3, "{}{}", ran.out, ran.error);
+}
+
+#[test]
+fn errors_name_options_of_the_command() {
+    let service = TestService::start();
+    let target = TestTarget::admin(&service);
+    let files = Files::new();
+    let rules = files.write("rules.yaml", RULES);
+    target.run(&["put", &rules]).expect(0);
+    for (arguments, part) in [
+        (&["put", &rules, "--expect", "none"][..], "--expect 1"),
+        (&["block", "10.0.0.0/4", "--for", "1h"], "add --force"),
+    ] {
+        let ran = target.run(arguments);
+        assert!(ran.code == 1 && ran.error.contains(part), "{}", ran.error);
+        for word in ["If-Match", "If-None-Match", "ETag", "send", "true"] {
+            assert!(!ran.error.contains(word), "{}", ran.error);
+        }
+    }
+}
+
+#[test]
+fn recorded_version_of_lost_rules_names_the_newest() {
+    let (lost, files) = (TestService::start(), Files::new());
+    let (file, target) = (files.write("rules.yaml", RULES), TestTarget::admin(&lost));
+    target.run(&["put", &file]).expect(0);
+    let mine = files.path("mine.yaml");
+    let mine = mine.to_str().unwrap();
+    target.run(&["show", "--output", mine]).expect(0);
+    // The number is the number of another text, as after a restart of the store.
+    let record = files.read("mine.yaml.version");
+    files.write("mine.yaml.version", record.replacen('-', "-0", 1));
+    let ran = target.run(&["put", mine]);
+    assert!(
+        ran.code == 1 && ran.error.contains("newest version is 1") && !ran.error.contains("ETag"),
+        "{}",
+        ran.error
+    );
+}
+
+#[test]
+fn port_of_a_service_is_no_admin_api() {
+    let port = hello_port();
+    for arguments in [&["show"][..], &["health"], &["top"]] {
+        let mut command = command(arguments);
+        let ran = Ran::of(command.env("TOWER_QUOTA_ADMIN", &port).output().unwrap());
+        assert!(
+            ran.code == 1 && ran.error.contains("admin API"),
+            "{arguments:?} {}{}",
+            ran.out,
+            ran.error
+        );
+    }
+}
+
+/// Answers every connection with a text, and returns the address.
+fn hello_port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (mut client, mut start) = (client.unwrap(), [0; 1024]);
+            let _ = client.read(&mut start);
+            let answer = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\nhello\n";
+            let _ = client.write_all(answer.as_bytes());
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn rollback_to_the_newest_text_changes_nothing() {
+    let service = TestService::start();
+    let target = TestTarget::admin(&service);
+    let files = Files::new();
+    let (first, second) = (
+        files.write("first.yaml", RULES),
+        files.write("second.yaml", RULES.replace("3/minute", "4/minute")),
+    );
+    target.run(&["put", &first]).expect(0);
+    target.run(&["put", &second, "--expect", "1"]).expect(0);
+    target.run(&["rollback", "1", "--expect", "2"]).expect(0);
+    let out = target.run(&["rollback", "1", "--expect", "3"]).expect(0);
+    assert_eq!(out, "no change: version 3 has the text of version 1\n");
+    let history = target.run(&["history", "--json"]).json(0);
+    assert_eq!(history[0]["number"], 3);
+}
+
+#[test]
+fn unlimited_override_admits_everything() {
+    let service = TestService::start();
+    let target = TestTarget::admin(&service);
+    target
+        .run(&["put", &Files::new().write("rules.yaml", RULES)])
+        .expect(0);
+    let of_ann = ["override", "ann", "--limit", "minute", "--for", "2h"];
+    target
+        .run(&[&of_ann[..], &["--quota", "unlimited"]].concat())
+        .expect(0);
+    assert!((0..50).all(|_| service.ask("ann") == 200));
+}
+
+#[test]
+fn health_for_people_has_no_figures() {
+    let service = TestService::start();
+    let target = TestTarget::admin(&service);
+    target
+        .run(&["put", &Files::new().write("rules.yaml", RULES)])
+        .expect(0);
+    let text = target.run(&["health"]).expect(0);
+    assert!(text.starts_with("healthy: true\n"), "{text}");
+    for part in ["rules in force number: 1", "mistakes: none"] {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+    for part in ["reloads", "refusal cache", "hash", "shows keys"] {
+        assert!(!text.contains(part), "{text}");
+    }
+    assert!(target.run(&["health", "--json"]).json(0)["rules"]["reloads"].is_object());
+}
+
+#[test]
+fn put_is_compared_with_the_newest_rules() {
+    let service = TestService::start();
+    let target = TestTarget::admin(&service);
+    let files = Files::new();
+    target
+        .run(&["put", &files.write("rules.yaml", RULES)])
+        .expect(0);
+    // The tests of the newest rules fail, so the rules before are in force.
+    let failing = "tests: [{ request: {}, expect: { outcome: skipped } }]\n";
+    service.store(&(RULES.replace("3/minute", "9/minute") + failing));
+    let mine = files.write("mine.yaml", RULES.replace("3/minute", "4/minute"));
+    let refused = target.run(&["put", &mine]);
+    assert!(
+        refused.code == 1
+            && refused.error.contains("version 2 is the newest")
+            && refused.error.contains("9/minute -> 4/minute"),
+        "{}",
+        refused.error
+    );
 }
