@@ -1,11 +1,12 @@
 use core::mem;
-use std::fs;
 use std::path::PathBuf;
+use std::{env, fs};
 
 use clap::Args;
 use serde_json::Value;
 use tower_quota_rules::Rules;
 
+use super::headers::CountedHeaders;
 use super::read::{LogSource, read};
 use super::replay::Replay;
 use super::report::{html, report};
@@ -52,7 +53,8 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "CLIENTS", default_value_t = 20)]
     top: usize,
     /// Shows the keys of clients, which may be addresses or secrets. By default keys are hashed
-    /// with a random seed.
+    /// with a random seed. Set the variable `TOWER_QUOTA_KEY_SEED` to the seed of your services,
+    /// in hexadecimal digits, for the hashes of `tower-quota top`.
     #[arg(long)]
     show_keys: bool,
     #[command(flatten)]
@@ -85,7 +87,7 @@ fn replay(
         path: &arguments.log,
         headers: &arguments.headers,
     };
-    let seed = core::array::from_fn(|_| fastrand::u8(..));
+    let seed = key_seed()?;
     let failure = Failure::at(source.path.display());
     let mut sides = Vec::new();
     for rules in documents {
@@ -93,7 +95,10 @@ fn replay(
         sides.push(Replay::new(rules, tally, Tally::note).map_err(&failure)?);
     }
     let [mut newly_refused, mut newly_admitted] = [0; 2];
+    let document = documents[0].document();
+    let mut headers = CountedHeaders::of(document);
     let lines = read(source, |micros, request| {
+        headers.count(request.headers());
         let mut outcomes = sides.iter_mut().map(|replay| {
             replay.decide(micros, request.clone());
             replay.notes().finish(micros).is_admitted()
@@ -111,7 +116,6 @@ fn replay(
             lines.unreadable_lines
         )));
     }
-    let document = documents[0].document();
     let suggestion = match &arguments.suggest {
         Some(limit) => Some(suggest(
             document,
@@ -130,9 +134,25 @@ fn replay(
         &lines,
         &tallies,
         changed,
+        headers.notes(lines.requests),
         suggestion,
         evicted,
         arguments.top,
     );
     Ok((report, tallies))
+}
+
+const KEY_SEED_VARIABLE: &str = "TOWER_QUOTA_KEY_SEED";
+
+/// Returns the seed of your services, or a random one.
+fn key_seed() -> Result<[u8; 16], Failure> {
+    let Ok(text) = env::var(KEY_SEED_VARIABLE) else {
+        return Ok(core::array::from_fn(|_| fastrand::u8(..)));
+    };
+    let number = u128::from_str_radix(text.trim(), 16).ok();
+    let number = number.filter(|_| text.trim().len() == 32);
+    let number = number.ok_or_else(|| {
+        Failure::Usage(format!("{KEY_SEED_VARIABLE} is not 32 hexadecimal digits"))
+    })?;
+    Ok(number.to_be_bytes())
 }

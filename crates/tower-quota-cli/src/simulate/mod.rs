@@ -2,11 +2,12 @@
 //!
 //! `read` reads the log. A `replay` decides requests like a service. It is the layer over a memory
 //! store, with a `clock` that shows the time of the log, around a `service` that sends the logged
-//! responses. The `tally` counts decisions. `report` shows the counts. `suggest` searches for a
-//! quota.
+//! responses. The `tally` counts decisions, and `headers` the headers that requests lack. `report`
+//! shows the counts. `suggest` searches for a quota.
 
 mod clock;
 mod command;
+mod headers;
 mod outcome;
 mod peak;
 mod read;

@@ -134,7 +134,7 @@ impl Tally {
         limited.sort_unstable_by_key(|(id, client)| (Reverse(client.limited), **id));
         limited.truncate(most);
         let report = |((limit, hash), client): (&ClientId, &ClientTally)| {
-            let hash = || format!("#{hash:016x}");
+            let hash = || format!("{hash:016x}");
             json!({
                 "client": client.text.clone().unwrap_or_else(hash),
                 "limit": self.limits[*limit as usize].name,
@@ -159,11 +159,9 @@ impl Tally {
     }
 }
 
-/// Returns a hash that hides the key. 64 bits distinguish millions of clients.
+/// Returns a hash that hides the key. Services with this seed show the same hash.
 pub(super) fn hash(key: &Key<'_>, seed: &[u8; 16]) -> u64 {
-    (key.digest(seed) & u128::from(u64::MAX))
-        .try_into()
-        .unwrap_or_default()
+    u64::try_from(key.digest(seed) >> 64).unwrap_or_default()
 }
 
 fn millis(time: Duration) -> u64 {

@@ -1,6 +1,7 @@
 //! Tests of simulations with access logs.
 
-use crate::command::{Files, run};
+use crate::command::{Files, Ran, command, run};
+use crate::service::{TOKEN, TestService};
 
 const RULES: &str =
     "limits: [{ name: minute, quota: 5/minute, key: client_ip }]\nskip: [{ path: /healthz }]\n";
@@ -334,6 +335,112 @@ fn log_without_requests_is_a_problem() {
     assert_eq!(
         run(&["simulate", "--rules", &rules, "--log", "/nowhere.log"]).code,
         2
+    );
+}
+
+/// Returns twenty lines of one address, with an API key in the third quoted field of the first lines.
+fn keyed_log(lines_with_key: u32) -> String {
+    let line = |number: u32| {
+        let key = if number < lines_with_key { "ann" } else { "-" };
+        format!(
+            "10.0.0.1 - - [21/Nov/2025:10:00:{number:02} +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"-\" \"{key}\"\n"
+        )
+    };
+    (0..20).map(line).collect()
+}
+
+#[test]
+fn header_of_no_line_is_named() {
+    let files = Files::new();
+    let rules = files.write(
+        "rules.yaml",
+        "limits: [{ name: minute, quota: 5/minute, key: [header x-api-key, client_ip] }]",
+    );
+    let log = files.write("access.log", keyed_log(20));
+    let simulate = |more: &[&str]| {
+        let arguments = ["simulate", "--rules", &rules, "--log", &log];
+        run(&[&arguments, more].concat()).expect(0)
+    };
+    for forgotten in [&[][..], &["--header", "x-api-key=4"]] {
+        let out = simulate(forgotten);
+        let note = "no line has the header x-api-key, by which limits count (minute)";
+        assert!(out.contains(note), "{out}");
+    }
+    let out = simulate(&["--header", "x-api-key=3"]);
+    assert!(!out.contains("no line has"), "{out}");
+}
+
+#[test]
+fn requests_without_a_skipped_key_are_explained() {
+    let files = Files::new();
+    let rules = files.write(
+        "rules.yaml",
+        "defaults: { missing: skip }\nlimits: [{ name: minute, quota: 5/minute, key: header x-api-key }]",
+    );
+    let log = files.write("access.log", keyed_log(8));
+    let arguments = [
+        "simulate",
+        "--rules",
+        &rules,
+        "--log",
+        &log,
+        "--header",
+        "x-api-key=3",
+    ];
+    let out = run(&arguments).expect(0);
+    let note = "12 requests have no header x-api-key, so limits with `missing: skip` do not count them (minute)";
+    assert!(out.contains(note) && out.contains("uncounted: 12"), "{out}");
+}
+
+#[test]
+fn hashes_are_the_hashes_of_services() {
+    let service = TestService::start();
+    let files = Files::new();
+    let rules = files.write(
+        "rules.yaml",
+        "limits: [{ name: minute, quota: 1/minute, key: header x-api-key }]",
+    );
+    let log = files.write("access.log", keyed_log(20));
+    let arguments = [
+        "simulate",
+        "--rules",
+        &rules,
+        "--log",
+        &log,
+        "--header",
+        "x-api-key=3",
+        "--json",
+    ];
+    let client = |seed: &str| {
+        let mut command = command(&arguments);
+        let ran = Ran::of(command.env("TOWER_QUOTA_KEY_SEED", seed).output().unwrap());
+        ran.json(0)["new"]["clients"][0]["client"].clone()
+    };
+    let on_service = |arguments: &[&str]| {
+        let mut command = command(arguments);
+        command.env("TOWER_QUOTA_ADMIN", &service.admin);
+        Ran::of(command.env("TOWER_QUOTA_TOKEN", TOKEN).output().unwrap())
+    };
+    on_service(&["put", &rules]).expect(0);
+    (0..3).for_each(|_| _ = service.ask("ann"));
+    let top = on_service(&["top", "--json"]).json(0);
+    // The default of `LiveOptions::key_seed`.
+    assert_eq!(
+        client("746f7765722d71756f7461206b657973"),
+        top[0]["hash"],
+        "{top}"
+    );
+    assert_ne!(client("00000000000000000000000000000000"), top[0]["hash"]);
+    assert_ne!(
+        run(&arguments).json(0)["new"]["clients"][0]["client"],
+        top[0]["hash"]
+    );
+    let mut short = command(&arguments);
+    let short = Ran::of(short.env("TOWER_QUOTA_KEY_SEED", "7").output().unwrap());
+    assert!(
+        short.code == 2 && short.error.contains("32 hexadecimal digits"),
+        "{}",
+        short.error
     );
 }
 

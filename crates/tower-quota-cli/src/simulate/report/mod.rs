@@ -14,6 +14,7 @@ pub(super) fn report(
     lines: &Lines,
     tallies: &[Tally],
     [newly_refused, newly_admitted]: [u64; 2],
+    header_notes: Vec<String>,
     suggestion: Option<Suggestion>,
     evicted: u64,
     top: usize,
@@ -35,6 +36,7 @@ pub(super) fn report(
         });
     }
     let mut notes = notes(lines, evicted);
+    notes.extend(header_notes);
     if let Some(suggestion) = suggestion {
         report["suggestion"] = suggestion.json;
         notes.extend(suggestion.notes);
