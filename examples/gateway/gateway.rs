@@ -8,6 +8,8 @@
 //! Set these variables:
 //!
 //! * `ADMIN_TOKEN`: the secret of the admin API, at least 16 bytes.
+//! * `ADMIN_TOKENS`: instead, a file with a line `name:role:token` for each person and program. The roles are `read`,
+//!   `operate` and `rules`. The gateway reads the file again when it changes.
 //! * `RULES`: the path of your rules, or the URL of Redis. The gateway follows the file. With a URL, all instances share
 //!   rules and counters. Put the first rules with the admin API. Until then the limits of `rules.yaml` apply.
 //! * `REDIS_URL`: the URL of Redis, if instances share counters, but read rules from a file.
@@ -27,9 +29,10 @@
 //!     tower-quota-live = { version = "0.1", features = ["axum", "file", "metrics", "tls"] }
 //!     tower-quota-rules = "0.1"
 //!     axum = "0.8"
-//!     hyper-util = { version = "0.1", features = ["client-legacy", "http1", "tokio"] }
+//!     hyper = { version = "1", features = ["http1", "server"] }
+//!     hyper-util = { version = "0.1", features = ["client-legacy", "http1", "service", "tokio"] }
 //!     metrics-exporter-prometheus = { version = "0.18", default-features = false }
-//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal"] }
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal", "sync"] }
 //!     tracing-subscriber = "0.3"
 
 use std::error::Error;
@@ -37,17 +40,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::Listener;
+use axum::{Extension, Router};
+use hyper::server::conn::http1;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tower_quota::{BoxStore, MemoryStore, Policy, RateLimitLayer, RedisStore, Store, metrics};
 use tower_quota_admin::AdminOptions;
 use tower_quota_live::{
@@ -63,12 +70,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .init();
-    let token = std::env::var("ADMIN_TOKEN")
-        .map_err(|_| "set ADMIN_TOKEN to a secret of 16 bytes or more")?;
     let source = std::env::var("RULES").unwrap_or_else(|_| RULES.to_owned());
-    let mut options = AdminOptions::new()
-        .title("gateway")
-        .bearer_token("admin", token);
+    let mut options = AdminOptions::new().title("gateway");
+    options = match (std::env::var("ADMIN_TOKENS"), std::env::var("ADMIN_TOKEN")) {
+        (Ok(path), _) => options.token_file(path),
+        (Err(_), Ok(token)) => options.bearer_token("admin", token),
+        _ => return Err(
+            "set ADMIN_TOKEN to a secret of 16 bytes or more, or ADMIN_TOKENS to a file of tokens"
+                .into(),
+        ),
+    };
     let mut live_options = LiveOptions::new();
     if let Ok(path) = std::env::var("LOCAL_COPY") {
         live_options = live_options.local_copy(path);
@@ -143,8 +154,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("      curl -H \"Authorization: Bearer $ADMIN_TOKEN\" http://{admin_address}/v1/top");
 
     // Serve the admin API in a task, because the shutdown must not wait for event streams.
-    let admin = admin.into_make_service_with_connect_info::<SocketAddr>();
-    tokio::spawn(async move { axum::serve(admins, admin).await });
+    tokio::spawn(serve_admin(admins, admin));
     axum::serve(
         service,
         app.layer(layer)
@@ -155,6 +165,29 @@ async fn main() -> Result<(), Box<dyn Error>> {
     live.close(Duration::from_secs(1)).await;
     counters.close(Duration::from_secs(5)).await;
     Ok(())
+}
+
+/// The most connections of the admin API. More wait, so slow clients leave file descriptors to the service.
+const ADMIN_CONNECTIONS: usize = 64;
+
+/// The longest time for the head of a request of the admin API, and between two requests.
+const ADMIN_HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Serves the admin API with bounds, which `axum::serve` does not have.
+async fn serve_admin(mut listener: TcpListener, admin: Router) {
+    let places = Arc::new(Semaphore::new(ADMIN_CONNECTIONS));
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        let (stream, address) = Listener::accept(&mut listener).await;
+        let admin = admin.clone().layer(Extension(ConnectInfo(address)));
+        tokio::spawn(async move {
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(ADMIN_HEADER_TIMEOUT)
+                .serve_connection(TokioIo::new(stream), TowerToHyperService::new(admin));
+            let _ = connection.await;
+            drop(place);
+        });
+    }
 }
 
 /// The service behind the gateway.

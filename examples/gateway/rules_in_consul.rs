@@ -45,7 +45,7 @@ use tower_quota_live::{
     KEPT_VERSIONS, LiveOptions, LiveRules, NewVersion, Reply, RuleStore, RuleStoreError,
     StoreState, Version, VersionInfo, WithoutRules,
 };
-use tower_quota_rules::{Format, Rules};
+use tower_quota_rules::Rules;
 
 /// The deadline of a call. No request of your clients waits for it.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -66,7 +66,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let rules = ConsulRules::connect(&variable("CONSUL", "http://127.0.0.1:8500"), "orders");
     // Until you put the first rules, apply these limits.
-    let fallback = Rules::parse(include_str!("rules.yaml"), Format::Yaml)?;
+    let fallback = Rules::parse(include_str!("rules.yaml"))?;
     // Consul keeps the documents. Blocks, overrides and audit records live in the memory of this instance, and
     // `/v1/health` says so. To share them, add `blocks_in(RedisRules::new(..)?)` to the options.
     let options = LiveOptions::new().without_rules(WithoutRules::Fallback(fallback));

@@ -24,6 +24,14 @@ pub enum AdminError {
         /// The length in bytes.
         bytes: usize,
     },
+    /// The file of tokens is unusable.
+    #[error("the tokens in {path} are unusable: {reason}")]
+    TokenFile {
+        /// The path.
+        path: String,
+        /// The place and the fix, without tokens.
+        reason: String,
+    },
     /// The name of a token is empty.
     #[error("a token has no name: audit records need one for the author")]
     NamelessToken,

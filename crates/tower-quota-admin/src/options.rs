@@ -1,5 +1,6 @@
 use core::fmt;
 use core::time::Duration;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tower_quota::key::ClientIp;
@@ -20,6 +21,7 @@ use crate::figures::{NamedFigures, StoreFigures};
 #[must_use]
 pub struct AdminOptions {
     pub(crate) tokens: Vec<Token>,
+    pub(crate) token_file: Option<PathBuf>,
     pub(crate) own_layer: bool,
     pub(crate) client_ip: Option<ClientIp>,
     pub(crate) show_keys: bool,
@@ -75,6 +77,22 @@ impl AdminOptions {
     ) -> Self {
         let token = Token::new(name.into(), token.into(), role);
         self.tokens.push(token);
+        self
+    }
+
+    /// Adds the tokens in a file, which has a token per line, as `name:role:token`. The roles are
+    /// `read`, `operate` and `rules`. Lines that begin with `#` are comments.
+    ///
+    /// The file is read again for each request, so you add, replace and remove tokens without a
+    /// restart. A file with a mistake changes no token, and is logged.
+    ///
+    /// ```no_run
+    /// use tower_quota_admin::AdminOptions;
+    ///
+    /// let options = AdminOptions::new().token_file("/run/secrets/admin-tokens");
+    /// ```
+    pub fn token_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.token_file = Some(path.into());
         self
     }
 
@@ -149,9 +167,10 @@ impl AdminOptions {
     }
 
     pub(crate) fn check(&self) -> Result<(), AdminError> {
-        match (self.tokens.is_empty(), self.own_layer) {
-            (true, false) => Err(AdminError::NoAuthentication),
-            (false, true) => Err(AdminError::TwoAuthentications),
+        let has_tokens = !self.tokens.is_empty() || self.token_file.is_some();
+        match (has_tokens, self.own_layer) {
+            (false, false) => Err(AdminError::NoAuthentication),
+            (true, true) => Err(AdminError::TwoAuthentications),
             _ => self.tokens.iter().try_for_each(Token::check),
         }
     }

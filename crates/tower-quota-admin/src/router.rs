@@ -25,7 +25,7 @@ use crate::{AdminError, AdminOptions, auth, page, protect};
 /// authentications by address.
 ///
 /// # Errors
-/// Returns [`AdminError`] without an authentication.
+/// Returns [`AdminError`] without an authentication, or for unusable tokens.
 pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Router, AdminError> {
     let live: LiveRules = source.into();
     options.check()?;
@@ -55,7 +55,11 @@ pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Rou
     let router = if options.own_layer {
         router
     } else {
-        let tokens: Arc<[auth::Token]> = options.tokens.into();
+        let file = options.token_file.map(auth::TokenFile::open).transpose()?;
+        let tokens = Arc::new(auth::Tokens {
+            fixed: options.tokens,
+            file: file.map(Arc::new),
+        });
         // Add the outermost layer last, because the last layer sees a request first.
         router
             .layer(from_fn(auth::require))

@@ -198,6 +198,13 @@ impl Example {
         example
     }
 
+    /// Returns the number of open files and connections of the process.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn descriptors(&self) -> usize {
+        let folder = format!("/proc/{}/fd", self.process.id());
+        std::fs::read_dir(folder).unwrap().count()
+    }
+
     /// Returns the next line that the example prints.
     pub(crate) fn line(&self) -> String {
         self.lines

@@ -1,5 +1,7 @@
 //! Tests of the gateway and of changes to the rules while requests run.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::Instant;
 
 use tower_quota_dev::RedisServer;
@@ -126,4 +128,50 @@ fn gateways_share_rules_and_counters() {
         gateway.until(|_| ann(), |_, answer| answer.contains("\"minute\""));
     }
     assert_eq!(counted_statuses([&one, &other, &one]), [200, 200, 429]);
+}
+
+/// Half a head on each of many connections costs the gateway 64 file descriptors, for a few seconds.
+#[cfg(target_os = "linux")]
+#[test]
+fn slow_admin_clients_leave_the_service_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    std::fs::write(&path, RULES).unwrap();
+    let (example, admin) = start(path.to_str().unwrap());
+    let before = example.descriptors();
+    let slow: Vec<TcpStream> = (0..200)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&admin).unwrap();
+            stream
+                .write_all(b"GET /v1/health HTTP/1.1\r\nhost: a\r\n")
+                .unwrap();
+            stream
+        })
+        .collect();
+    example.expect(&ann(), 200, &[]);
+    let more = example.descriptors() - before;
+    assert!(more <= 64 + 8, "{more} more");
+    // The gateway closes slow connections, so the first one ends.
+    let mut first = &slow[0];
+    first.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let _ = first.read_to_end(&mut Vec::new()).unwrap();
+    drop(slow);
+    assert_eq!(get("/v1/ready").send(&admin).0, 200);
+}
+
+#[test]
+fn gateway_reads_tokens_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens");
+    std::fs::write(&path, format!("dash:read:{TOKEN}\n")).unwrap();
+    let settings = [
+        ("ADMIN_PORT", "0"),
+        ("ADMIN_TOKENS", path.to_str().unwrap()),
+    ];
+    let example = Example::start("gateway", &settings);
+    let admin = example.line();
+    let admin = admin.strip_prefix("admin on http://").unwrap();
+    assert_eq!(put(RULES, "if-match: *").send(admin).0, 403);
+    std::fs::write(&path, format!("ann:rules:{TOKEN}-of-ann\n")).unwrap();
+    assert_eq!(put(RULES, "if-match: *").send(admin).0, 401);
 }

@@ -4,6 +4,7 @@
 //! without an author by address, against guessing, and never counts a valid token. `require`
 //! answers the rest with 401, `authorize` answers too low a [`Role`] with 403.
 
+mod file;
 mod role;
 mod token;
 
@@ -16,6 +17,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tower_quota::key::{ClientIp, client_ip};
 use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer};
 
+pub(crate) use self::file::TokenFile;
 pub use self::role::Role;
 pub(crate) use self::token::Token;
 use crate::problem::{Problem, ProblemKind, Result};
@@ -32,17 +34,38 @@ pub(crate) fn failures(address: Option<ClientIp>) -> RateLimitLayer<MemoryStore>
     RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(limit))
 }
 
+/// The tokens of the options, and the file of tokens.
+pub(crate) struct Tokens {
+    pub(crate) fixed: Vec<Token>,
+    pub(crate) file: Option<Arc<TokenFile>>,
+}
+
+impl Tokens {
+    async fn of_file(&self) -> Arc<[Token]> {
+        let Some(file) = self.file.clone() else {
+            return Arc::new([]);
+        };
+        // Read off the runtime's threads, because the file may be on another machine.
+        let read = tokio::task::spawn_blocking(move || file.tokens()).await;
+        read.unwrap_or_else(|_| Arc::new([]))
+    }
+}
+
 const ROLE: HeaderName = HeaderName::from_static("tower-quota-role");
 
 pub(crate) async fn identify(
-    State(tokens): State<Arc<[Token]>>,
+    State(tokens): State<Arc<Tokens>>,
     mut request: Request,
     next: Next,
 ) -> Response {
     // Remove an author that came with the request, because only a token may name the author.
     request.extensions_mut().remove::<Author>();
-    let token = bearer(request.headers()).and_then(|given| Token::holder(&tokens, given));
-    if let Some(token) = token {
+    let of_file = tokens.of_file().await;
+    let holder = bearer(request.headers()).and_then(|given| {
+        let fixed = Token::holder(&tokens.fixed, given);
+        fixed.or_else(|| Token::holder(&of_file, given)).cloned()
+    });
+    if let Some(token) = holder {
         let author = Author(token.name.clone());
         request.extensions_mut().insert(author);
         request.extensions_mut().insert(token.role);

@@ -27,6 +27,11 @@ impl Role {
         }
     }
 
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let mut roles = [Self::Read, Self::Operate, Self::Rules].into_iter();
+        roles.find(|role| role.as_str() == name)
+    }
+
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",

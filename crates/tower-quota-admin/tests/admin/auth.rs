@@ -1,5 +1,7 @@
 //! Tests missing, wrong and right tokens, and floods of wrong tokens.
 
+use std::path::Path;
+
 use reqwest::{Method, StatusCode};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminError, AdminOptions, Author, ProblemKind, Role, router};
@@ -205,4 +207,82 @@ async fn own_layer_restricts_by_role() {
     assert_eq!(instance.get("/v1/health").await.status(), 200);
     let reset = instance.request(Method::POST, "/v1/clients/reset");
     problem(send(reset).await, ProblemKind::RoleRequired).await;
+}
+
+/// Starts an instance with a file of tokens.
+async fn with_token_file(path: &Path) -> Instance {
+    let options = AdminOptions::new().token_file(path);
+    Instance::with(MemoryRules::new(), options).await
+}
+
+async fn status_of(instance: &Instance, token: &str, method: Method, path: &str) -> u16 {
+    let request = instance.anonymous(method, path).bearer_auth(token);
+    send(request).await.status().as_u16()
+}
+
+#[tokio::test]
+async fn tokens_of_a_file_have_roles() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens");
+    let text = format!("# the team\n\ndash:read:{TOKEN}-1\nann:rules:{TOKEN}:2\n");
+    std::fs::write(&path, text).unwrap();
+    let instance = with_token_file(&path).await;
+    for (token, expected) in [("-1", 403), (":2", 428), ("", 401)] {
+        let token = format!("{TOKEN}{token}");
+        let status = status_of(&instance, &token, Method::PUT, "/v1/rules").await;
+        assert_eq!(status, expected, "{token}");
+    }
+}
+
+#[tokio::test]
+async fn changed_token_file_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens");
+    let (old, new) = (format!("{TOKEN}-old"), format!("{TOKEN}-new"));
+    std::fs::write(&path, format!("ann:read:{old}\n")).unwrap();
+    let instance = with_token_file(&path).await;
+    let statuses = async || {
+        let of = |token| status_of(&instance, token, Method::GET, "/v1/health");
+        (of(&old).await, of(&new).await)
+    };
+    assert_eq!(statuses().await, (200, 401));
+    std::fs::write(&path, format!("ann:read:{old}\nann:read:{new}\n")).unwrap();
+    assert_eq!(statuses().await, (200, 200));
+    std::fs::write(&path, format!("ann:read:{new}\n")).unwrap();
+    assert_eq!(statuses().await, (401, 200));
+    // A mistake locks nobody out.
+    for mistake in [
+        "",
+        "ann:reed:",
+        &format!("ann:read:short\nann:read:{old}\n"),
+    ] {
+        std::fs::write(&path, mistake).unwrap();
+        assert_eq!(statuses().await, (401, 200), "{mistake}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(statuses().await, (401, 200));
+}
+
+#[tokio::test]
+async fn unusable_token_file_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens");
+    let options = || AdminOptions::new().token_file(&path);
+    let missing = build(options()).await.unwrap().to_string();
+    assert!(missing.contains(path.to_str().unwrap()), "{missing}");
+    for (text, part) in [
+        ("", "no token"),
+        (TOKEN, "line 1: write NAME:ROLE:TOKEN"),
+        (
+            &format!("\nann:admin:{TOKEN}"),
+            "line 2: write NAME:ROLE:TOKEN",
+        ),
+        ("ann:read:short", "\"ann\" has 5 bytes"),
+        (&format!(":read:{TOKEN}"), "no name"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let error = build(options()).await.unwrap().to_string();
+        assert!(error.contains(part), "{part}: {error}");
+        assert!(!error.contains(TOKEN), "{error}");
+    }
 }

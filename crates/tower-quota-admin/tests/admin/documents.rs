@@ -8,7 +8,6 @@ use tokio::task::JoinHandle;
 use tower_quota_admin::ProblemKind;
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{LiveOptions, MemoryRules, NewVersion, RedisRules, RuleStore};
-use tower_quota_rules::Format;
 
 use crate::server::{HOLDER, Instance, RULES, number, options, problem, send};
 
@@ -238,7 +237,7 @@ async fn broken_version_is_shown_on_request() {
     let first = instance.put_rules(RULES).header("If-None-Match", "*");
     assert_eq!(send(first).await.status(), 200);
     // A program with an older grammar puts rules that this instance cannot read.
-    let broken = NewVersion::new("limits: [{ name: minute }]", Format::Yaml, "eve");
+    let broken = NewVersion::new("limits: [{ name: minute }]", "eve");
     store().put(None, broken).await.unwrap();
     while instance.json("/v1/health").await["rules"]["last_error"].is_null() {
         tokio::task::yield_now().await;

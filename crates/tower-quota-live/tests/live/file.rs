@@ -10,7 +10,6 @@ use tower_quota_dev::RedisServer;
 use tower_quota_live::{
     BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, NewVersion, RuleStoreError,
 };
-use tower_quota_rules::Format;
 
 use crate::fixture::{Instance, document, eventually, new, redis_rules, rules_file};
 
@@ -145,7 +144,7 @@ async fn file_is_only_read() {
     assert!(instance.live.state().is_read_only);
     fs::write(&path, document(501)).unwrap();
     until_limits(&instance, 501).await;
-    let invalid = NewVersion::new("limits: [", Format::Yaml, "ann");
+    let invalid = NewVersion::new("limits: [", "ann");
     for refused in [
         instance.live.put(None, new(1)).await,
         instance.live.put(None, invalid).await,
