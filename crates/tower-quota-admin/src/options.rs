@@ -84,7 +84,8 @@ impl AdminOptions {
     /// `read`, `operate` and `rules`. Lines that begin with `#` are comments.
     ///
     /// The file is read again for each request, so you add, replace and remove tokens without a
-    /// restart. A file with a mistake changes no token, and is logged.
+    /// restart. A file with a mistake, or that cannot be read within a second, changes no token,
+    /// and is logged.
     ///
     /// ```no_run
     /// use tower_quota_admin::AdminOptions;

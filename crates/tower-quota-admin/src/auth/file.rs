@@ -1,14 +1,22 @@
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use super::{Role, Token};
 use crate::AdminError;
+
+/// The longest time for which a request waits for the file.
+const DEADLINE: Duration = Duration::from_secs(1);
 
 /// A file with a token per line, `name:role:token`, which is read again for each request.
 pub(crate) struct TokenFile {
     path: PathBuf,
     last: Mutex<LastRead>,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 struct LastRead {
@@ -25,14 +33,36 @@ impl TokenFile {
         Ok(Self {
             path,
             last: Mutex::new(last),
+            turn: Arc::default(),
         })
     }
 
-    /// Returns the tokens in the file now, or the last ones if the file has a mistake, which must
-    /// lock nobody out. Blocks while the file is read.
-    pub(crate) fn tokens(&self) -> Arc<[Token]> {
+    /// Returns the tokens in the file now, or the last ones if the file has a mistake or does not
+    /// answer, which must lock nobody out.
+    pub(crate) async fn tokens(self: &Arc<Self>) -> Arc<[Token]> {
+        // One request at a time reads, and the others use the last tokens. Otherwise a flood of
+        // requests without a token, or a file that hangs, takes all threads that may block.
+        if let Ok(turn) = Arc::clone(&self.turn).try_lock_owned() {
+            let file = Arc::clone(self);
+            let read = spawn_blocking(move || {
+                file.read_again();
+                drop(turn);
+            });
+            if timeout(DEADLINE, read).await.is_err() {
+                let path = self.path.display();
+                tracing::warn!(target: "tower_quota::admin", "the tokens stay as they are: {path} does not answer");
+            }
+        }
+        Arc::clone(&self.last().tokens)
+    }
+
+    fn last(&self) -> MutexGuard<'_, LastRead> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_again(&self) {
         let read = read(&self.path);
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last();
         match read {
             Ok(tokens) => {
                 *last = LastRead {
@@ -48,7 +78,6 @@ impl TokenFile {
                 last.mistake = Some(mistake);
             }
         }
-        Arc::clone(&last.tokens)
     }
 }
 

@@ -42,12 +42,10 @@ pub(crate) struct Tokens {
 
 impl Tokens {
     async fn of_file(&self) -> Arc<[Token]> {
-        let Some(file) = self.file.clone() else {
-            return Arc::new([]);
-        };
-        // Read off the runtime's threads, because the file may be on another machine.
-        let read = tokio::task::spawn_blocking(move || file.tokens()).await;
-        read.unwrap_or_else(|_| Arc::new([]))
+        match &self.file {
+            Some(file) => file.tokens().await,
+            None => Arc::new([]),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests missing, wrong and right tokens, and floods of wrong tokens.
 
 use std::path::Path;
+use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -261,6 +262,34 @@ async fn changed_token_file_is_read_again() {
     }
     std::fs::remove_file(&path).unwrap();
     assert_eq!(statuses().await, (401, 200));
+}
+
+/// A pipe without a writer never answers, like a file of a server that is gone.
+#[cfg(unix)]
+#[tokio::test]
+async fn token_file_that_hangs_holds_up_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens");
+    std::fs::write(&path, format!("ann:read:{TOKEN}-1\n")).unwrap();
+    let instance = with_token_file(&path).await;
+    std::fs::remove_file(&path).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    let token = format!("{TOKEN}-1");
+    for _ in 0..1_000 {
+        let status = status_of(&instance, &token, Method::GET, "/v1/health").await;
+        assert_eq!(status, 200);
+    }
+    // End the read, so that the next one reads the file.
+    std::fs::write(&path, format!("ann:read:{TOKEN}-2\n")).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, format!("ann:read:{TOKEN}-3\n")).unwrap();
+    let token = format!("{TOKEN}-3");
+    let changed =
+        async { while status_of(&instance, &token, Method::GET, "/v1/health").await != 200 {} };
+    tokio::time::timeout(Duration::from_secs(30), changed)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
