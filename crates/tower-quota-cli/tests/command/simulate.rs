@@ -349,6 +349,12 @@ fn keyed_log(lines_with_key: u32) -> String {
     (0..20).map(line).collect()
 }
 
+/// Returns the arguments that simulate rules on a log of `keyed_log`.
+fn of_keyed_log<'a>(rules: &'a str, log: &'a str) -> [&'a str; 6] {
+    let header = "--header=x-api-key=3";
+    ["simulate", "--rules", rules, "--log", log, header]
+}
+
 #[test]
 fn header_of_no_line_is_named() {
     let files = Files::new();
@@ -378,16 +384,7 @@ fn requests_without_a_skipped_key_are_explained() {
         "defaults: { missing: skip }\nlimits: [{ name: minute, quota: 5/minute, key: header x-api-key }]",
     );
     let log = files.write("access.log", keyed_log(8));
-    let arguments = [
-        "simulate",
-        "--rules",
-        &rules,
-        "--log",
-        &log,
-        "--header",
-        "x-api-key=3",
-    ];
-    let out = run(&arguments).expect(0);
+    let out = run(&of_keyed_log(&rules, &log)).expect(0);
     let note = "12 requests have no header x-api-key, so limits with `missing: skip` do not count them (minute)";
     assert!(out.contains(note) && out.contains("uncounted: 12"), "{out}");
 }
@@ -401,16 +398,7 @@ fn hashes_are_the_hashes_of_services() {
         "limits: [{ name: minute, quota: 1/minute, key: header x-api-key }]",
     );
     let log = files.write("access.log", keyed_log(20));
-    let arguments = [
-        "simulate",
-        "--rules",
-        &rules,
-        "--log",
-        &log,
-        "--header",
-        "x-api-key=3",
-        "--json",
-    ];
+    let arguments = [&of_keyed_log(&rules, &log)[..], &["--json"]].concat();
     let client = |seed: &str| {
         let mut command = command(&arguments);
         let ran = Ran::of(command.env("TOWER_QUOTA_KEY_SEED", seed).output().unwrap());
