@@ -26,6 +26,8 @@ pub(super) struct Window {
     limit: usize,
     deadline: Duration,
     distance: Distance,
+    /// Whether the limit grows by whole calls, since the distance has become longer. The next slow call ends this.
+    is_starting: bool,
     shrunk_at: Option<Instant>,
     /// The end of the first slow call after a fast call.
     slow_since: Option<Instant>,
@@ -37,6 +39,7 @@ impl Window {
             limit: START,
             deadline,
             distance: Distance::new(deadline),
+            is_starting: false,
             shrunk_at: None,
             slow_since: None,
         }
@@ -77,7 +80,11 @@ impl Window {
             self.slow_since = None;
             // Grow only under load. A small load does not show that the server can take more.
             if 2 * under_way >= self.limit {
-                self.limit = MOST.min(self.limit + (call.weight / GROWTH).max(1));
+                let growth = match self.is_starting {
+                    true => call.weight,
+                    false => (call.weight / GROWTH).max(1),
+                };
+                self.limit = MOST.min(self.limit + growth);
             }
         } else if self
             .shrunk_at
@@ -96,7 +103,8 @@ impl Window {
                 self.slow_since = None;
                 return;
             }
-            if is_in_time && self.limit == 1 {
+            self.is_starting = is_in_time && self.limit == 1;
+            if self.is_starting {
                 // One decision makes no queue, so the server is this far away.
                 self.distance.restart(took);
             }
@@ -122,5 +130,26 @@ mod tests {
         }
         assert_eq!(window.limit(), 1);
         assert_eq!(window.distance(), millis(50));
+    }
+
+    #[test]
+    fn longer_way_is_learned_within_a_second() {
+        let (start, millis) = (now(), Duration::from_millis);
+        let mut window = Window::new(millis(100));
+        let mut at = start;
+        let mut call = |window: &mut Window, took: Duration| {
+            let (began, weight) = (at, window.limit());
+            at += took;
+            window.note(&CallSpan { began, weight }, at, weight);
+        };
+        for _ in 0..10 {
+            call(&mut window, millis(1));
+        }
+        let mut calls = 0;
+        while window.distance() < millis(60) || window.limit() < 64 {
+            call(&mut window, millis(60));
+            calls += 1;
+        }
+        assert!(calls <= 16, "{calls}");
     }
 }
