@@ -205,7 +205,7 @@ pub mod when;
 pub use self::checks::{Check, ChecksReport};
 #[cfg(feature = "top")]
 pub use self::clients::{TopClient, TopWindow};
-pub use self::degraded::{Degraded, OnStoreFailure};
+pub use self::degraded::{Degraded, OnStoreFailure, RecentOutage};
 #[cfg(feature = "axum")]
 pub use self::extract::RequestDecision;
 pub use self::handle::{ClientKey, HandleError, RateLimitHandle};

@@ -41,8 +41,6 @@ pub enum Check {
     TooManyLimits,
     /// A request gets 500, because the store can [never decide](crate::store::Undecidable) the request.
     Undecidable,
-    /// Requests get 503, because the policy is [unavailable](crate::Policy::unavailable).
-    NoRules,
     /// An upgraded connection holds no unit of a concurrency limit, because the connection keeps no
     /// [`Reservation`](crate::settle::Reservation).
     UnheldUpgrade,
@@ -58,7 +56,6 @@ impl Check {
             Self::NoPeerAddress
             | Self::TooManyLimits
             | Self::Undecidable
-            | Self::NoRules
             | Self::UnheldUpgrade
             | Self::UnknownLimit
             | Self::ExcessiveCost => 1,

@@ -17,9 +17,10 @@ use tower_quota_core::{Charge, Lock, Name};
 
 pub use self::check::Check;
 pub use self::report::ChecksReport;
+use self::report::Shown;
 pub(crate) use self::watch::{Mark, Watch};
 use crate::key::Mistake;
-use crate::observe::{Event, Observer};
+use crate::observe::{Event, Observer, now};
 use crate::request::Rules;
 use crate::response::Reason;
 
@@ -56,7 +57,6 @@ impl Checks {
             Reason::NoPeerAddress => Check::NoPeerAddress,
             Reason::TooManyLimits => Check::TooManyLimits,
             Reason::Undecidable(_) => Check::Undecidable,
-            Reason::StoreFailure(_) => Check::NoRules,
             _ => return,
         };
         self.record(check, 1, || match reason {
@@ -67,10 +67,6 @@ impl Checks {
             ),
             Reason::Undecidable(error) => format!(
                 "the store can never decide a request, so it is refused with status 500 and not counted: {error}"
-            ),
-            Reason::StoreFailure(_) => String::from(
-                "no rules are in force, so requests are refused with status 503: put a valid document into the store of \
-                 the rules",
             ),
             _ => Mistake::NoPeerAddress.to_string(),
         });
@@ -116,9 +112,17 @@ impl Checks {
         }
         let is_first = shown == threshold;
         let requests = if is_first { threshold } else { 1 };
-        match found.counts.iter_mut().find(|(known, _)| *known == check) {
-            Some((_, count)) => *count += requests,
-            None => found.counts.push((check, requests)),
+        let last = now();
+        match found.counts.iter_mut().find(|shown| shown.check == check) {
+            Some(shown) => {
+                shown.requests += requests;
+                shown.last = last;
+            }
+            None => found.counts.push(Shown {
+                check,
+                requests,
+                last,
+            }),
         }
         if !is_first || found.warnings.len() >= MAX_WARNINGS {
             return;

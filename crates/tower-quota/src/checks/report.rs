@@ -1,4 +1,5 @@
 use core::fmt;
+use std::time::Instant;
 
 use super::check::Check;
 
@@ -17,8 +18,17 @@ use super::check::Check;
 #[must_use]
 pub struct ChecksReport {
     pub(super) off: Vec<Check>,
-    pub(super) counts: Vec<(Check, u64)>,
+    pub(super) counts: Vec<Shown>,
     pub(super) warnings: Vec<(Check, String)>,
+    pub(super) since: Option<Instant>,
+}
+
+/// How often and when requests showed a mistake.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown {
+    pub(super) check: Check,
+    pub(super) requests: u64,
+    pub(super) last: Instant,
 }
 
 impl ChecksReport {
@@ -32,7 +42,9 @@ impl ChecksReport {
     ///
     /// The layer examines 1,000 requests, or up to 10,000 while a mistake is suspected or a limit has met no request.
     pub fn counts(&self) -> impl Iterator<Item = (Check, u64)> {
-        self.counts.iter().copied()
+        self.counts
+            .iter()
+            .map(|shown| (shown.check, shown.requests))
     }
 
     /// Returns the number of requests that showed a mistake.
@@ -41,6 +53,35 @@ impl ChecksReport {
         self.counts()
             .find(|(found, _)| *found == check)
             .map_or(0, |(_, count)| count)
+    }
+
+    /// Returns when a request last showed the mistake, if a request showed it.
+    ///
+    /// Most checks examine the first requests of a policy only, so a mistake that lasts may have an early time.
+    #[must_use]
+    pub fn last_seen(&self, check: Check) -> Option<Instant> {
+        let shown = self.counts.iter().find(|shown| shown.check == check);
+        shown.map(|shown| shown.last)
+    }
+
+    /// Returns the warnings whose mistake a request showed since the policy came into force, with the time of the last
+    /// such request.
+    ///
+    /// The layer examines the first requests of each policy, so a mistake that lasts is back soon after a change.
+    pub fn current(&self) -> impl Iterator<Item = (Check, &str, Instant)> {
+        let warnings = self.warnings();
+        warnings.filter_map(|(check, text)| {
+            let last = self.last_seen(check)?;
+            let is_past = self.since.is_some_and(|since| last < since);
+            (!is_past).then_some((check, text, last))
+        })
+    }
+
+    pub(crate) fn under_policy_since(self, since: Instant) -> Self {
+        Self {
+            since: Some(since),
+            ..self
+        }
     }
 
     /// Returns the texts of the logged warnings, at most 64.

@@ -2,9 +2,11 @@
 
 mod local;
 mod outage;
+mod recent;
 
 pub(crate) use self::local::LocalCounters;
 pub(crate) use self::outage::OutageLog;
+pub use self::recent::RecentOutage;
 
 /// The choice of a limit for requests while the store is unavailable.
 ///

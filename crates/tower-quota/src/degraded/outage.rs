@@ -1,11 +1,12 @@
 use core::error::Error;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tower_quota_core::Timestamp;
 
 use super::OnStoreFailure;
+use super::recent::{Recent, RecentOutage};
 use crate::observe::{Event, Observer, StoreFailure, StoreFailureKind};
 use crate::request::Rules;
 
@@ -30,6 +31,7 @@ pub(crate) struct OutageLog {
     is_failing: AtomicBool,
     outage: Mutex<Option<Outage>>,
     lost_holds: Mutex<Option<Timestamp>>,
+    recent: Mutex<Recent>,
 }
 
 /// What a failed call was for.
@@ -58,6 +60,15 @@ impl OutageLog {
         if let Some(warning) = self.warning(error, call, now) {
             tracing::warn!(target: "tower_quota", "{warning}");
         }
+    }
+
+    pub(crate) fn recent(&self, now: Timestamp) -> Option<RecentOutage> {
+        self.lock_recent().report(now)
+    }
+
+    fn lock_recent(&self) -> MutexGuard<'_, Recent> {
+        // The counts are independent, so they are valid even if a thread panicked.
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lost_hold(&self, error: &(dyn Error + 'static), now: Timestamp) {
@@ -157,6 +168,7 @@ impl Observer for OutageLog {
                     self.failed(*error, FailedCall::Settlement, now());
                 }
                 (_, Some(choice)) => {
+                    self.lock_recent().add(*choice, *error, now());
                     let is_uncounted = *choice == OnStoreFailure::Allow;
                     self.failed(*error, FailedCall::Decision { is_uncounted }, now());
                 }

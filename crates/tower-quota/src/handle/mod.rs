@@ -17,6 +17,7 @@ use crate::checks::ChecksReport;
 use crate::clients::Blocks;
 #[cfg(feature = "top")]
 use crate::clients::{TopClient, TopWindow};
+use crate::degraded::RecentOutage;
 use crate::head::RequestHead;
 use crate::layer::{LayerState, RateLimitLayer};
 use crate::limit::Limit;
@@ -412,6 +413,13 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.rules().metrics.store_latency()
     }
 
+    /// Returns the requests of the last ten seconds that the layer decided without the store, if any.
+    #[must_use]
+    pub fn recent_outage(&self) -> Option<RecentOutage> {
+        let now = self.shared.rules().settings.local.now();
+        self.shared.observed.outage.recent(now)
+    }
+
     /// Returns the mistakes in your configuration, as shown by requests so far.
     ///
     /// ```
@@ -421,7 +429,8 @@ impl<S: Store> RateLimitHandle<S> {
     /// assert_eq!(handle.mistakes().count(Check::NoPeerAddress), 0);
     /// ```
     pub fn mistakes(&self) -> ChecksReport {
-        self.shared.observed.checks.report()
+        let report = self.shared.observed.checks.report();
+        report.under_policy_since(self.shared.rules().since)
     }
 
     /// Replaces the policy. The old policy finishes the requests that have begun.

@@ -14,7 +14,7 @@ pub(crate) struct Observed {
     pub(crate) store: usize,
     pub(crate) checks: Arc<Checks>,
     pub(crate) streaks: Arc<Streaks>,
-    outage: Arc<OutageLog>,
+    pub(crate) outage: Arc<OutageLog>,
     #[cfg(feature = "top")]
     pub(crate) refused: Arc<RefusedClients>,
     #[cfg(feature = "top")]

@@ -1,11 +1,12 @@
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::observed::Observed;
 use crate::checks::Watch;
 use crate::layer::Settings;
 #[cfg(feature = "metrics")]
 use crate::metrics::PolicyMetrics;
-use crate::observe::Observers;
+use crate::observe::{Observers, now};
 use crate::policy::{Plan, Policy};
 
 /// The policy and the settings, which the layer compiles and replaces together.
@@ -17,6 +18,8 @@ pub(crate) struct Rules {
     pub(crate) ends_with_decision: bool,
     pub(crate) writes_fields: bool,
     pub(crate) watch: Arc<Watch>,
+    /// When the rules were made.
+    pub(crate) since: Instant,
     pub(crate) observers: Observers,
     #[cfg(feature = "metrics")]
     pub(crate) metrics: Arc<PolicyMetrics>,
@@ -42,6 +45,7 @@ impl Rules {
             settings,
             plan,
             watch,
+            since: now(),
             observers,
             #[cfg(feature = "metrics")]
             metrics,

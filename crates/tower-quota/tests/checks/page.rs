@@ -21,7 +21,6 @@ fn page_has_a_row_for_each_check() {
         Check::UnheldUpgrade,
         Check::UnknownLimit,
         Check::ExcessiveCost,
-        Check::NoRules,
     ];
     for check in checks {
         assert!(

@@ -194,3 +194,26 @@ async fn replaced_policy_warns_no_second_time() {
     assert_eq!(handle.mistakes().count(Check::UntrustedProxy), 60);
     assert_eq!(handle.mistakes().warnings().count(), 1);
 }
+
+#[tokio::test]
+async fn mistake_of_former_policy_is_past() {
+    let layer = in_memory(by_client());
+    let handle = layer.handle();
+    let mut client = Client::of(app().layer(layer)).await;
+    let current = || {
+        let mistakes = handle.mistakes();
+        mistakes
+            .current()
+            .map(|(check, ..)| check)
+            .collect::<Vec<_>>()
+    };
+    for _ in 0..2 {
+        client.get_paths(30, "x-forwarded-for: 192.0.2.1\r\n").await;
+        assert_eq!(current(), [Check::UntrustedProxy]);
+        let seen = handle.mistakes().last_seen(Check::UntrustedProxy);
+        handle.replace_policy(by_client());
+        assert_eq!(current(), []);
+        assert_eq!(handle.mistakes().last_seen(Check::UntrustedProxy), seen);
+        assert_eq!(handle.mistakes().warnings().count(), 1);
+    }
+}
