@@ -166,6 +166,13 @@ impl FaultProxy {
         self.shared.changed.notify_all();
     }
 
+    /// Leads to another port on 127.0.0.1 from now on, as an address does after a failover. Existing connections are cut.
+    pub fn redirect(&self, target: u16) {
+        let mut state = self.shared.lock();
+        state.target = target;
+        state.cut();
+    }
+
     /// Cuts the existing connections. The fault, if any, applies to new ones.
     pub fn cut(&self) {
         self.shared.lock().cut();

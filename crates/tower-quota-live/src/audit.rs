@@ -1,9 +1,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::change::By;
+use super::metrics;
+use super::store::BlockStore;
 use super::time::Time;
+use super::version::Version;
 
-/// A record of the audit log. Keys appear as hashes, documents as version numbers.
+/// The author of changes that an instance makes by itself.
+const PROGRAM: &str = "tower-quota";
+
+/// A record of the audit log, which the tracing target `tower_quota::audit` has too.
+///
+/// Keep the lines of this target if records must be complete and genuine: a store loses records in
+/// a restart, and everybody with write access to the store can add some. Keys appear as hashes, documents as version numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
@@ -48,6 +57,10 @@ pub enum Action {
     Reset,
     /// Used units were given back.
     Grant,
+    /// The file of the rules was changed.
+    File,
+    /// The store had lost changes, and an instance put them back.
+    Restored,
 }
 
 impl Action {
@@ -64,6 +77,8 @@ impl Action {
             Self::EndOverride => "end_override",
             Self::Reset => "reset",
             Self::Grant => "grant",
+            Self::File => "file",
+            Self::Restored => "restored",
         }
     }
 }
@@ -86,7 +101,38 @@ impl AuditRecord {
         }
     }
 
-    pub(crate) fn log(&self) {
+    /// Creates the record of changes that the store had lost: the number of its version and the
+    /// version that an instance put back, and the number of blocks and removals.
+    pub(crate) fn of_restored(version: Option<(Option<u64>, &Version)>, blocks: usize) -> Self {
+        let name = |number: u64| format!("version {number}");
+        let mut parts = Vec::new();
+        let (mut before, mut after) = (None, None);
+        if let Some((stored, version)) = version {
+            (before, after) = (stored.map(name), Some(name(version.number)));
+            parts.push(format!(
+                "the rules of {}: {}",
+                version.author, version.comment
+            ));
+        }
+        if blocks > 0 {
+            parts.push(format!("changes of blocks: {blocks}"));
+        }
+        let by = By::new(PROGRAM).comment(parts.join("; "));
+        Self::new(Action::Restored, by, "rules".to_owned(), [before, after])
+    }
+
+    /// Creates the record of a changed file. Instances number its versions themselves, so the record
+    /// has the hashes of the texts.
+    pub(crate) fn of_file(before: Option<&Version>, after: &Version) -> Self {
+        let name = |version: &Version| format!("hash {:012x}", version.short_hash());
+        let by = By::new("file").comment(format!("version {} of this instance", after.number));
+        let states = [before.map(name), Some(name(after))];
+        Self::new(Action::File, by, "rules".to_owned(), states)
+    }
+
+    /// Writes the record to the log, and counts it.
+    pub(crate) fn announce(&self) {
+        metrics::record_audit_event(self.what.as_str());
         tracing::info!(
             target: "tower_quota::audit",
             time = %self.time,
@@ -97,5 +143,12 @@ impl AuditRecord {
             after = self.after,
             comment = self.comment,
         );
+    }
+
+    /// Writes the record to the audit log of a store.
+    pub(crate) async fn store(self, store: &dyn BlockStore) {
+        if let Err(error) = store.record(self).await {
+            tracing::warn!(%error, "an audit record is in the log only");
+        }
     }
 }

@@ -78,7 +78,7 @@ pub use self::audit::{Action, AuditRecord};
 pub use self::blocks::{Block, BlockKind, NewBlock, Target};
 pub use self::change::By;
 pub use self::error::{ChangeError, StartError};
-pub use self::follow::{InForce, LiveState, ReloadCounts, VersionState};
+pub use self::follow::{InForce, LiveState, ReloadCounts, VersionFate, VersionState};
 pub use self::options::{LiveOptions, WithoutRules};
 pub use self::rules::{BlockTarget, LiveRules};
 #[cfg(feature = "file")]

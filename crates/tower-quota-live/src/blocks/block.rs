@@ -146,7 +146,25 @@ impl Block {
         !self.is_of_penalty() || before.is_of_penalty()
     }
 
-    pub(crate) fn record(&self, what: Action, by: By, states: [Option<&Self>; 2]) -> AuditRecord {
+    pub(crate) fn put_record(&self, before: Option<&Self>) -> AuditRecord {
+        let what = match self.kind {
+            BlockKind::Block { .. } => Action::Block,
+            BlockKind::Allow => Action::Allow,
+            BlockKind::Override { .. } => Action::Override,
+        };
+        let by = By::new(&self.author).comment(&self.reason);
+        self.record(what, by, [before, Some(self)])
+    }
+
+    pub(crate) fn removal_record(&self, by: By) -> AuditRecord {
+        let what = match self.kind.limit() {
+            Some(_) => Action::EndOverride,
+            None => Action::Unblock,
+        };
+        self.record(what, by, [Some(self), None])
+    }
+
+    fn record(&self, what: Action, by: By, states: [Option<&Self>; 2]) -> AuditRecord {
         let state = |block: &Self| match &block.kind {
             BlockKind::Override { quota, .. } => format!("{quota} until {}", block.until),
             _ => format!("until {}", block.until),

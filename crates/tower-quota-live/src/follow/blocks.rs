@@ -10,10 +10,9 @@ use ipnet::IpNet;
 use tower_quota::{Key, Name, TopClient, TopWindow};
 use tower_quota_rules::PenaltyBlock;
 
-use super::shared::FollowedRules;
-use crate::audit::Action;
+use super::shared::{FollowedRules, Known};
+use crate::audit::AuditRecord;
 use crate::blocks::{Block, BlockKind, NewBlock, Target};
-use crate::change::By;
 use crate::store::{BlockChanges, RuleStoreError};
 use crate::time::Time;
 use crate::wait::{now, pause};
@@ -89,10 +88,34 @@ impl FollowedRules {
         self.put_block(Block::new(target, new)).await.map(drop)
     }
 
+    /// Changes a block on this instance only, until the store answers. `None` removes the block.
+    pub(crate) async fn change_here(&self, id: &str, block: Option<Block>, record: AuditRecord) {
+        let mut known = self.known.lock().await;
+        self.blocks.apply(BlockChanges::one(id, block.clone()));
+        record.announce();
+        let change = (block, record);
+        known.unshared.insert(id.to_owned(), change);
+    }
+
+    /// Writes the changes to the store that hold on this instance only.
+    pub(super) async fn share_changes(&self, known: &mut Known) -> Result<(), RuleStoreError> {
+        while let Some((id, (block, record))) = known.unshared.iter().next() {
+            let (id, record) = (id.clone(), record.clone());
+            match block.clone() {
+                Some(block) => _ = self.store.put_block(block).await?,
+                None => _ = self.store.remove_block(&id).await?,
+            }
+            known.unshared.remove(&id);
+            record.store(&*self.store).await;
+        }
+        Ok(())
+    }
+
     pub(crate) async fn put_block(self: &Arc<Self>, block: Block) -> Result<Block, RuleStoreError> {
         // Take the lock, so that an earlier reading does not remove the block here.
-        let known = self.known.lock().await;
+        let mut known = self.known.lock().await;
         let before = self.store.put_block(block.clone()).await?;
+        known.unshared.remove(&block.id);
         let kept = before.clone().filter(|before| !block.replaces(before));
         let is_kept = kept.is_some();
         let block = kept.unwrap_or(block);
@@ -102,14 +125,7 @@ impl FollowedRules {
         if is_kept {
             return Ok(block);
         }
-        let what = match block.kind {
-            BlockKind::Block { .. } => Action::Block,
-            BlockKind::Allow => Action::Allow,
-            BlockKind::Override { .. } => Action::Override,
-        };
-        let by = By::new(&block.author).comment(&block.reason);
-        self.audit(block.record(what, by, [before.as_ref(), Some(&block)]))
-            .await;
+        self.audit(block.put_record(before.as_ref())).await;
         Ok(block)
     }
 }

@@ -11,15 +11,26 @@ use crate::blocks::BlockKeys;
 use crate::error::ChangeError;
 use crate::version::Version;
 
+/// The kinds of a user's work, each with a place of its own.
+#[derive(Clone, Copy)]
+pub(crate) enum Work {
+    Change,
+    Check,
+}
+
 impl FollowedRules {
-    /// Runs a user's job on a blocking thread, one job at a time.
+    /// Runs a user's job on a blocking thread, one change at a time, and one check at a time.
     ///
-    /// A job runs to its end even if the caller is dropped.
+    /// A change waits for no check, because it may be the rollback in an emergency. A job runs to
+    /// its end even if the caller is dropped.
     pub(crate) async fn work<T: Send + 'static>(
         self: &Arc<Self>,
+        kind: Work,
         job: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Result<T, ChangeError> {
-        let place = Arc::clone(&self.place).acquire_owned().await;
+        let place = Arc::clone(&self.places[kind as usize])
+            .acquire_owned()
+            .await;
         self.blocking(move |shared| {
             let _place = place;
             job(shared)

@@ -19,8 +19,13 @@ pub(super) struct LocalCopy {
 }
 
 impl LocalCopy {
-    pub(super) async fn write(&self, path: &Path) -> io::Result<()> {
-        files::replace(path, serde_json::to_string(self)?).await
+    /// Makes and writes a copy off the runtime's threads, because it may have thousands of blocks.
+    pub(super) async fn write(
+        make: impl FnOnce() -> Self + Send + 'static,
+        path: &Path,
+    ) -> io::Result<()> {
+        let text = files::blocking(move || Ok(serde_json::to_string(&make())?)).await?;
+        files::replace(path, text).await
     }
 
     pub(super) async fn read(path: &Path) -> io::Result<Self> {

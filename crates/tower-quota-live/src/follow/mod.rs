@@ -9,16 +9,20 @@
 //! | | new and valid | the new document | write the local copy |
 //! | | invalid, or failed tests | the last valid document, at a start from the history | reject until the number changes |
 //! | failure | | unchanged, or the choice without rules | read everything again, and compare texts |
-//! | lost data | | unchanged | restore rules and blocks, and read again |
+//! | lost changes | | unchanged | put the newest version and blocks back, and read again |
 
 mod blocks;
 mod compile;
+mod fates;
 mod in_force;
 mod local_copy;
+mod put_back;
 mod refresh;
 mod shared;
 mod state;
 
+pub(crate) use self::compile::Work;
+pub use self::fates::VersionFate;
 pub use self::in_force::InForce;
 pub(crate) use self::shared::FollowedRules;
 pub use self::state::{LiveState, ReloadCounts, VersionState};

@@ -12,8 +12,7 @@ use tower_quota_rules::Rules;
 use super::in_force::InForce;
 use super::local_copy::LocalCopy;
 use super::shared::{FollowedRules, Known};
-use crate::audit::{Action, AuditRecord};
-use crate::change::By;
+use crate::audit::AuditRecord;
 use crate::error::ChangeError;
 use crate::metrics;
 use crate::options::WithoutRules;
@@ -21,9 +20,6 @@ use crate::store::{BlockChanges, RuleStoreError};
 use crate::time::Time;
 use crate::version::{Version, VersionInfo};
 use crate::wait::{Backoff, jittered, now, pause};
-
-/// The latest audit records in which another instance may have recorded a change of the same file.
-const RECENT_RECORDS: usize = 50;
 
 const BETWEEN_READINGS: Duration = Duration::from_millis(250);
 
@@ -60,31 +56,35 @@ impl FollowedRules {
 
     pub(crate) async fn refresh(self: &Arc<Self>) -> bool {
         let mut known = self.known.lock().await;
-        match self
-            .take_over(&mut known)
-            .await
-            .unwrap_or_else(|error| Some(error.to_string()))
-        {
-            None => {
-                if let (None, Some(in_force)) = (&known.rejected, self.in_force.load().as_deref())
-                    && !in_force.is_local_copy
-                {
-                    metrics::record_reload(Some(in_force.version.number));
-                }
-                if self.health.answered() {
-                    tracing::info!(store = self.store.name(), "the store of the rules answers");
-                }
-                true
+        let failure = match self.take_over(&mut known).await {
+            Ok(failure) => failure,
+            Err(error) => Some(error.to_string()),
+        };
+        let Some(error) = failure else {
+            if let (None, Some(in_force)) = (&known.rejected, self.in_force.load().as_deref())
+                && !in_force.is_local_copy
+            {
+                metrics::record_reload(Some(in_force.version.number));
             }
-            Some(error) => {
-                known.is_doubtful = true;
-                metrics::record_reload(None);
-                if self.health.failed(error.clone()) {
-                    self.warn(&error);
-                }
-                false
+            if self.health.answered() {
+                tracing::info!(store = self.store.name(), "the store of the rules answers");
             }
+            let revision = known.revision;
+            if !core::mem::replace(&mut known.is_copied, true)
+                && let Some(revision) = revision
+            {
+                // Let changes go on while the copy is written.
+                drop(known);
+                self.keep_copy(revision).await;
+            }
+            return true;
+        };
+        known.is_doubtful = true;
+        metrics::record_reload(None);
+        if self.health.failed(error.clone()) {
+            self.warn(&error);
         }
+        false
     }
 
     pub(crate) fn warn(&self, problem: &str) {
@@ -105,47 +105,33 @@ impl FollowedRules {
         self: &Arc<Self>,
         known: &mut Known,
     ) -> Result<Option<String>, RuleStoreError> {
+        let unshared = self.share_changes(known).await.err();
         // Read everything after a failure, because the store may have lost data meanwhile.
         let revision = known.revision.filter(|_| !known.is_doubtful);
         let Some(mut state) = self.store.state(revision).await? else {
-            return Ok(None);
+            return Ok(unshared.map(|error| error.to_string()));
         };
-        // Do not count the first change of an empty store as a loss.
-        let has_lost = state.has_lost(known.revision.filter(|revision| *revision > 0));
-        let is_restored = match self.in_force.load_full() {
-            // An empty or older store would remove the limits of all instances, so put the document
-            // back.
-            Some(in_force) if state.current < Some(in_force.version.number) => {
-                self.store.restore(&in_force.version).await?
-            }
-            _ => false,
+        known.is_doubtful |= state.is_doubtful;
+        state = match self.put_back(known, state).await? {
+            Ok(state) => state,
+            Err(problem) => return Ok(Some(problem)),
         };
-        if has_lost || is_restored {
-            let kept = self.blocks.all();
-            self.store.restore_blocks(&kept).await?;
-            tracing::warn!(
-                store = self.store.name(),
-                "the store has lost data: put the rules and blocks back"
-            );
-            // Read again, because another instance may have restored a newer document first.
-            state = self.store.state(None).await?.unwrap_or(state);
-            if !state.blocks.know_all(&kept) {
-                let reason = "it has lost its data again";
-                return Err(RuleStoreError::unavailable(self.store.name(), reason));
-            }
-        }
         let (revision, failure) = (state.revision, state.failure.take());
         if failure.is_none() {
             self.blocks.apply(core::mem::take(&mut state.blocks));
+            let unshared = known.unshared.iter();
+            let unshared = unshared.map(|(id, (block, _))| (id.clone(), block.clone()));
+            self.blocks.apply(BlockChanges {
+                is_complete: false,
+                changed: unshared.collect(),
+            });
         }
         if let Some(number) = state.current {
             self.take_document(known, number).await?;
         }
         (known.revision, known.is_doubtful) = (Some(revision), false);
-        if failure.is_none() {
-            self.keep_copy(revision).await;
-        }
-        Ok(failure)
+        known.is_copied = failure.is_some();
+        Ok(failure.or(unshared.map(|error| error.to_string())))
     }
 
     async fn take_document(
@@ -175,16 +161,13 @@ impl FollowedRules {
                     .map_or_else(Time::now, |old| old.since),
                 is_local_copy: !is_confirmed && old.is_some_and(|old| old.is_local_copy),
             };
-            let version = next.version.clone();
+            let after = next.version.clone();
             if !is_new {
                 self.in_force.store(Some(Arc::new(next)));
             } else if let Some((version, invalid)) = self.put_in_force(next).await {
                 self.reject(known, version, &invalid);
-            } else if let Some(old) = old
-                && old.version.hash != version.hash
-                && self.store.is_read_only()
-            {
-                self.record_read(&old.version, &version).await;
+            } else if self.store.is_read_only() {
+                self.audit_source(old.map(|old| &old.version), &after);
             }
         }
         let is_past = |rejected: &VersionInfo| rejected.number != number;
@@ -195,19 +178,14 @@ impl FollowedRules {
         Ok(())
     }
 
-    /// Records a change of documents that are only read, such as a file, because nobody put them here.
-    async fn record_read(&self, old: &Version, new: &Version) {
-        // Numbers differ between instances, so name the texts.
-        let [before, after] =
-            [old, new].map(|version| Some(format!("text {:012x}", version.short_hash())));
-        let latest = self.store.audit(RECENT_RECORDS).await.unwrap_or_default();
-        let recorded = latest.iter().find(|record| record.target == "rules");
-        // Another instance with the same audit log may be earlier.
-        if recorded.is_none_or(|record| record.after != after) {
-            let by = By::new(&new.author);
-            let record = AuditRecord::new(Action::Put, by, "rules".to_owned(), [before, after]);
-            self.audit(record).await;
+    /// Writes the record of a change that was made at the source of the documents, such as a file.
+    fn audit_source(self: &Arc<Self>, before: Option<&Version>, after: &Version) {
+        if before.is_some_and(|before| before.hash == after.hash) {
+            return;
         }
+        let (shared, record) = (Arc::clone(self), AuditRecord::of_file(before, after));
+        // Write the record in a task, because a silent store must not delay the rules.
+        tokio::spawn(async move { shared.audit(record).await });
     }
 
     /// Returns a document of the store, unless it is rejected. Reuses an unchanged document.
@@ -273,6 +251,7 @@ impl FollowedRules {
             // Call this before the policy counts, so that a regional store knows the shares.
             (shared.options.on_document)(next.rules.document());
             shared.handle.replace_policy(policy.version(number));
+            shared.fates.applied(&next.version.info(), Time::now());
             shared.in_force.store(Some(Arc::new(next)));
             shared.health.applied();
             tracing::info!(version = number, author, "rules are in force");
@@ -289,6 +268,7 @@ impl FollowedRules {
         metrics::record_rejected_rules();
         let problem = format!("version {} is invalid: {invalid}", version.number);
         self.warn(&problem);
+        self.fates.rejected(&version, invalid.to_string());
         self.health.rejected(problem);
         // Remember the version, so that the next poll does not read and report it again.
         known.rejected = Some(version);
@@ -299,12 +279,14 @@ impl FollowedRules {
         else {
             return;
         };
-        let copy = LocalCopy {
+        let blocks = Arc::clone(&self.blocks);
+        let copy = move || LocalCopy {
             version: in_force.version.clone(),
-            blocks: self.blocks.all(),
+            blocks: blocks.all(),
             revision: Some(revision),
         };
-        if let Err(error) = copy.write(path).await {
+        let _alone = self.copying.lock().await;
+        if let Err(error) = LocalCopy::write(copy, path).await {
             tracing::warn!(path = %path.display(), %error, "no local copy of the rules could be written");
         }
     }
@@ -341,7 +323,8 @@ impl FollowedRules {
         *self.known.lock().await = Known {
             revision: copy.revision,
             is_doubtful: true,
-            rejected: None,
+            is_copied: true,
+            ..Known::default()
         };
         let next = InForce {
             version: copy.version,

@@ -1,15 +1,16 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tower_quota::{BoxStore, RateLimitHandle};
 
+use super::fates::{Fates, VersionFate};
 use super::in_force::InForce;
 use super::state::{Health, LiveState};
 use crate::audit::AuditRecord;
-use crate::blocks::BlockSet;
+use crate::blocks::{Block, BlockSet};
 use crate::error::StartError;
-use crate::metrics;
 use crate::options::LiveOptions;
 use crate::store::{BlockStore, RuleStore, with_blocks};
 use crate::version::VersionInfo;
@@ -22,9 +23,12 @@ pub(crate) struct FollowedRules {
     pub(crate) blocks: Arc<BlockSet>,
     pub(crate) in_force: ArcSwapOption<InForce>,
     pub(super) health: Health,
+    pub(super) fates: Fates,
     /// The known state, locked during a change to keep the states in order.
     pub(crate) known: Mutex<Known>,
-    pub(super) place: Arc<Semaphore>,
+    /// Locked while the local copy is written.
+    pub(super) copying: Mutex<()>,
+    pub(super) places: [Arc<Semaphore>; 2],
     pub(crate) closing: watch::Sender<bool>,
 }
 
@@ -35,6 +39,11 @@ pub(crate) struct Known {
     /// compared.
     pub(super) is_doubtful: bool,
     pub(super) rejected: Option<VersionInfo>,
+    /// Changes of blocks that hold on this instance only, because the store did not answer. A
+    /// removed block is `None`.
+    pub(crate) unshared: HashMap<String, (Option<Block>, AuditRecord)>,
+    /// Whether the local copy has this state.
+    pub(super) is_copied: bool,
 }
 
 impl FollowedRules {
@@ -52,8 +61,10 @@ impl FollowedRules {
             options,
             in_force: ArcSwapOption::empty(),
             health: Health::new(),
+            fates: Fates::default(),
             known: Mutex::default(),
-            place: Arc::new(Semaphore::new(1)),
+            copying: Mutex::default(),
+            places: core::array::from_fn(|_| Arc::new(Semaphore::new(1))),
             closing: watch::Sender::new(false),
         }
     }
@@ -70,6 +81,10 @@ impl FollowedRules {
         self.health.start_error(self.store.name(), is_late)
     }
 
+    pub(crate) fn fate(&self, version: &VersionInfo) -> VersionFate {
+        self.fates.of(version)
+    }
+
     /// Returns the number of the version in force and a hash of its text. Both are 0 without a version.
     pub(crate) fn number_and_hash(&self) -> (u64, u64) {
         let in_force = self.in_force.load();
@@ -78,10 +93,7 @@ impl FollowedRules {
     }
 
     pub(crate) async fn audit(&self, record: AuditRecord) {
-        record.log();
-        metrics::record_audit_event(record.what.as_str());
-        if let Err(error) = self.store.record(record).await {
-            tracing::warn!(%error, "an audit record is in the log only");
-        }
+        record.announce();
+        record.store(&*self.store).await;
     }
 }

@@ -6,7 +6,6 @@ use tower_quota::key::KeyExtractor;
 use tower_quota_rules::Network;
 
 use super::LiveRules;
-use crate::audit::Action;
 use crate::blocks::{Block, NewBlock, Target};
 use crate::change::By;
 use crate::error::ChangeError;
@@ -48,8 +47,8 @@ pub enum BlockTarget<'a> {
 }
 
 impl LiveRules {
-    /// Blocks or allows clients on all instances, and replaces an earlier block of the same
-    /// clients.
+    /// Blocks or allows clients on all instances that [share](Self::blocks_are_shared) their blocks.
+    /// Replaces an earlier block of the same clients.
     ///
     /// The block is in force here on return, and on other instances within two seconds. If the
     /// document allows a client, a block has no effect.
@@ -71,6 +70,57 @@ impl LiveRules {
             .await??)
     }
 
+    /// Returns whether blocks, allowances and overrides hold on all instances.
+    #[must_use]
+    pub fn blocks_are_shared(&self) -> bool {
+        self.shared.store.shares_blocks()
+    }
+
+    /// Blocks or allows clients on this instance only, until the store answers.
+    ///
+    /// Use it if [`block`](Self::block) fails with [`RuleStoreError::Unavailable`]. The instance
+    /// writes the block and its audit record to the store as soon as the store answers.
+    ///
+    /// # Errors
+    /// Returns the errors of [`block_target`](Self::block_target).
+    pub async fn block_here(
+        &self,
+        target: BlockTarget<'_>,
+        new: NewBlock,
+    ) -> Result<Block, ChangeError> {
+        let (shared, block) = (
+            Arc::clone(&self.shared),
+            Block::new(self.block_target(target)?, new),
+        );
+        let change = async move {
+            let record = block.put_record(shared.blocks.get(&block.id).as_ref());
+            let change = Some(block.clone());
+            shared.change_here(&block.id, change, record).await;
+            block
+        };
+        Ok(self.to_its_end(change).await?)
+    }
+
+    /// Removes an entry on this instance only, until the store answers, like
+    /// [`block_here`](Self::block_here).
+    ///
+    /// # Errors
+    /// Returns [`ChangeError::Store`] if the runtime ends.
+    pub async fn unblock_here(
+        &self,
+        id: &str,
+        by: impl Into<By>,
+    ) -> Result<Option<Block>, ChangeError> {
+        let (shared, id, by) = (Arc::clone(&self.shared), id.to_owned(), by.into());
+        let change = async move {
+            let removed = shared.blocks.get(&id)?;
+            let record = removed.removal_record(by);
+            shared.change_here(&id, None, record).await;
+            Some(removed)
+        };
+        Ok(self.to_its_end(change).await?)
+    }
+
     /// Removes an entry by its [id](Block::id). Returns the removed entry, if any.
     ///
     /// # Errors
@@ -78,18 +128,13 @@ impl LiveRules {
     pub async fn unblock(&self, id: &str, by: impl Into<By>) -> Result<Option<Block>, ChangeError> {
         let (shared, id, by) = (Arc::clone(&self.shared), id.to_owned(), by.into());
         let change = async move {
-            let known = shared.known.lock().await;
+            let mut known = shared.known.lock().await;
             let removed = shared.store.remove_block(&id).await?;
+            known.unshared.remove(&id);
             shared.blocks.apply(BlockChanges::one(&id, None));
             drop(known);
             if let Some(block) = &removed {
-                let what = match block.kind.limit() {
-                    Some(_) => Action::EndOverride,
-                    None => Action::Unblock,
-                };
-                shared
-                    .audit(block.record(what, by, [Some(block), None]))
-                    .await;
+                shared.audit(block.removal_record(by)).await;
             }
             Ok(removed)
         };

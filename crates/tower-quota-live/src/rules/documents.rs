@@ -4,6 +4,7 @@ use super::LiveRules;
 use crate::audit::{Action, AuditRecord};
 use crate::change::By;
 use crate::error::ChangeError;
+use crate::follow::{VersionFate, Work};
 use crate::store::{RuleStoreError, StoreState};
 use crate::version::{NewVersion, Version, VersionInfo};
 
@@ -62,6 +63,12 @@ impl LiveRules {
         self.shared.store.history(most).await
     }
 
+    /// Returns what this instance has done with a version since the start of the instance.
+    #[must_use]
+    pub fn fate(&self, version: &VersionInfo) -> VersionFate {
+        self.shared.fate(version)
+    }
+
     /// Returns a version, unless the store has dropped it.
     ///
     /// # Errors
@@ -89,7 +96,7 @@ impl LiveRules {
         text: impl Into<String>,
     ) -> Result<(Problems, TestReport), ChangeError> {
         let text = text.into();
-        let check = self.shared.work(move |shared| {
+        let check = self.shared.work(Work::Check, move |shared| {
             let rules = shared.read(&text)?;
             Ok((rules.warnings().clone(), rules.test()))
         });
@@ -109,7 +116,7 @@ impl LiveRules {
         new: Version,
         most: usize,
     ) -> Result<(Vec<Difference>, usize), ChangeError> {
-        let compare = self.shared.work(move |shared| {
+        let compare = self.shared.work(Work::Check, move |shared| {
             let old = shared.read(&old.text)?;
             let new = shared.read(&new.text)?;
             let mut differences = old.document().differences(new.document());
@@ -130,9 +137,9 @@ impl LiveRules {
         if self.shared.store.is_read_only() {
             return Err(RuleStoreError::ReadOnly(self.shared.store.name()).into());
         }
-        let examined = self
-            .shared
-            .work(move |shared| shared.read_and_test(&new.text).map(|_| new));
+        let examined = self.shared.work(Work::Change, move |shared| {
+            shared.read_and_test(&new.text).map(|_| new)
+        });
         let new = examined.await??;
         let before = self.stored().await?;
         let new = new.above(self.shared.number_and_hash().0);

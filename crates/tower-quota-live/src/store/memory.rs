@@ -26,6 +26,10 @@ struct Kept {
     current: Option<u64>,
     versions: BTreeMap<u64, Version>,
     blocks: HashMap<String, Block>,
+    /// The ids of the latest changed blocks, with the revision of the change.
+    changes: VecDeque<(u64, String)>,
+    /// The revision of the last change that `changes` has dropped.
+    dropped: u64,
     records: VecDeque<AuditRecord>,
 }
 
@@ -86,7 +90,38 @@ impl Kept {
         Ok(())
     }
 
+    fn mark(&mut self, id: &str) {
+        self.changes.push_back((self.revision + 1, id.to_owned()));
+        if self.changes.len() > MOST_BLOCKS
+            && let Some((revision, _)) = self.changes.pop_front()
+        {
+            self.dropped = revision;
+        }
+    }
+
+    fn changes_since(&self, known: Option<u64>, now: Time) -> BlockChanges {
+        let in_force = |block: &&Block| block.is_in_force(now);
+        let known = known.filter(|known| (self.dropped..=self.revision).contains(known));
+        let Some(known) = known else {
+            return BlockChanges::all(self.blocks.values().filter(in_force).cloned());
+        };
+        let latest = self.changes.iter().rev();
+        let latest = latest.take_while(|(revision, _)| *revision > known);
+        let changed = latest.map(|(_, id)| {
+            let block = self.blocks.get(id).filter(in_force);
+            (id.clone(), block.cloned())
+        });
+        BlockChanges {
+            is_complete: false,
+            changed: changed.collect(),
+        }
+    }
+
     fn make_room(&mut self, is_of_penalty: bool) -> Result<(), RuleStoreError> {
+        if self.blocks.len() >= MOST_BLOCKS {
+            let now = Time::now();
+            self.blocks.retain(|_, block| block.is_in_force(now));
+        }
         let of_penalties = self.blocks.values().filter(|block| block.is_of_penalty());
         let has_most = is_of_penalty && of_penalties.clone().count() >= MOST_PENALTY_BLOCKS;
         if self.blocks.len() < MOST_BLOCKS && !has_most {
@@ -95,6 +130,7 @@ impl Kept {
         let soonest = of_penalties.min_by_key(|block| block.until);
         let id = soonest.ok_or(RuleStoreError::TooManyBlocks)?.id.clone();
         self.blocks.remove(&id);
+        self.mark(&id);
         Ok(())
     }
 }
@@ -113,12 +149,7 @@ impl RuleStore for MemoryRules {
         let state = (known != Some(kept.revision)).then(|| StoreState {
             revision: kept.revision,
             current: kept.current,
-            blocks: BlockChanges::all(
-                kept.blocks
-                    .values()
-                    .filter(|block| block.is_in_force(now))
-                    .cloned(),
-            ),
+            blocks: kept.changes_since(known, now),
             ..StoreState::default()
         });
         ready(Ok(state))
@@ -157,26 +188,45 @@ impl BlockStore for MemoryRules {
         false
     }
 
-    fn restore_blocks<'a>(&'a self, _blocks: &'a [Block]) -> Reply<'a, ()> {
-        // The store keeps the data until the process ends.
-        ready(Ok(()))
+    fn restore_blocks<'a>(&'a self, known: u64, lost: &'a BlockChanges) -> Reply<'a, Vec<String>> {
+        // A higher revision comes from an earlier process, whose blocks the local copy has kept.
+        if known <= self.lock().revision {
+            return ready(Ok(Vec::new()));
+        }
+        ready(self.change(|kept| {
+            let mut restored = Vec::new();
+            for block in lost.changed.values().flatten() {
+                if !kept.blocks.contains_key(&block.id) {
+                    kept.mark(&block.id);
+                    kept.blocks.insert(block.id.clone(), block.clone());
+                    restored.push(block.id.clone());
+                }
+            }
+            Ok(restored)
+        }))
     }
 
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
         ready(self.change(|kept| {
             let now = Time::now();
-            kept.blocks.retain(|_, block| block.is_in_force(now));
-            match kept.blocks.get(&block.id) {
+            let in_force = |before: &Block| before.is_in_force(now);
+            let before = kept.blocks.get(&block.id).filter(|before| in_force(before));
+            match before {
                 Some(before) if !block.replaces(before) => return Ok(Some(before.clone())),
                 Some(_) => {}
                 None => kept.make_room(block.is_of_penalty())?,
             }
-            Ok(kept.blocks.insert(block.id.clone(), block))
+            kept.mark(&block.id);
+            let before = kept.blocks.insert(block.id.clone(), block);
+            Ok(before.filter(in_force))
         }))
     }
 
     fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
-        ready(self.change(|kept| Ok(kept.blocks.remove(id))))
+        ready(self.change(|kept| {
+            kept.mark(id);
+            Ok(kept.blocks.remove(id))
+        }))
     }
 
     fn record(&self, record: AuditRecord) -> Reply<'_, ()> {

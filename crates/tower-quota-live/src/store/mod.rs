@@ -83,12 +83,13 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// Restores a lost version. Returns whether the store had lost it.
+    /// Puts a lost version back as the newest version. Returns whether the store had lost it.
     ///
-    /// A store keeps its own document, unless that document was restored too and is older. The
-    /// default is for stores that lose nothing.
-    fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
-        let _ = version;
+    /// `known` is the last revision that the caller has read. Keep a version with the same or a
+    /// higher number. If the store began again after `known`, keep the document of an operator too.
+    /// The default is for stores that lose nothing.
+    fn restore<'a>(&'a self, version: &'a Version, known: u64) -> Reply<'a, bool> {
+        let _ = (version, known);
         Box::pin(core::future::ready(Ok(false)))
     }
 
@@ -116,8 +117,10 @@ pub trait BlockStore: RuleStore {
     /// If not, they hold on this instance only, until it ends.
     fn shares_blocks(&self) -> bool;
 
-    /// Restores lost blocks. Existing and removed blocks stay unchanged.
-    fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()>;
+    /// Puts lost changes of blocks back, and returns their ids. A block is `None` if it was removed.
+    ///
+    /// `known` is the last revision that the caller has read. Later changes stay.
+    fn restore_blocks<'a>(&'a self, known: u64, lost: &'a BlockChanges) -> Reply<'a, Vec<String>>;
 
     /// Adds an entry, and replaces an entry with the same id. Returns the earlier entry.
     ///
@@ -134,6 +137,9 @@ pub trait BlockStore: RuleStore {
     fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>>;
 
     /// Adds a record to the audit log.
+    ///
+    /// All instances that follow a file add a record of its [change](crate::Action::File). A shared
+    /// store keeps the first of equal records.
     fn record(&self, record: AuditRecord) -> Reply<'_, ()>;
 
     /// Returns the latest audit records, the newest first.

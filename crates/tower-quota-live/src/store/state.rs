@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::MOST_BLOCKS;
 use crate::blocks::Block;
 use crate::time::Time;
 
@@ -16,6 +17,8 @@ pub struct StoreState {
     pub current: Option<u64>,
     /// The blocks and allowances changed since the known revision.
     pub blocks: BlockChanges,
+    /// Whether the store may have lost changes that the caller knows, for example after a failover.
+    pub is_doubtful: bool,
     /// The failure of a part of the store. The previous data of the failed part stays valid.
     pub failure: Option<String>,
 }
@@ -52,15 +55,38 @@ impl BlockChanges {
                 None => blocks.remove(&id),
             };
         }
-        let now = Time::now();
-        blocks.retain(|_, block| block.is_in_force(now));
+        // Entries that have ended leave rarely, because a look at all of them takes long.
+        if self.is_complete || blocks.len() > MOST_BLOCKS {
+            let now = Time::now();
+            blocks.retain(|_, block| block.is_in_force(now));
+        }
     }
 
-    pub(crate) fn know_all(&self, blocks: &[Block]) -> bool {
+    /// Compares a complete list with the blocks that an instance has. Returns the instance's side
+    /// of each difference.
+    pub(crate) fn differences(&self, kept: Vec<Block>) -> Self {
         let now = Time::now();
-        blocks
-            .iter()
-            .all(|block| !block.is_in_force(now) || self.changed.contains_key(&block.id))
+        let mut changed = HashMap::new();
+        for (id, stored) in &self.changed {
+            if stored.as_ref().is_some_and(|block| block.is_in_force(now)) {
+                changed.insert(id.clone(), None);
+            }
+        }
+        for block in kept {
+            if matches!(self.changed.get(&block.id), Some(Some(stored)) if *stored == block) {
+                changed.remove(&block.id);
+            } else if block.is_in_force(now) {
+                changed.insert(block.id.clone(), Some(block));
+            }
+        }
+        Self {
+            is_complete: false,
+            changed,
+        }
+    }
+
+    pub(crate) fn know_all(&self, ids: &[String]) -> bool {
+        ids.iter().all(|id| self.changed.contains_key(id))
     }
 
     pub(crate) fn one(id: &str, block: Option<Block>) -> Self {

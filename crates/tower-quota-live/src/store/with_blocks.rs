@@ -26,7 +26,11 @@ struct Seen {
     /// The revision of the merged states, raised by a change of either part.
     revision: u64,
     documents: Option<StoreState>,
+    /// The revision of the documents before the last change.
+    former_documents: u64,
     blocks: Option<u64>,
+    /// Whether the last call for blocks failed.
+    is_doubtful: bool,
     kept: HashMap<String, Arc<Block>>,
 }
 
@@ -50,18 +54,30 @@ pub(crate) fn with_blocks(
 
 impl WithBlocks {
     async fn block_changes(&self, seen: &Seen) -> Result<Option<StoreState>, RuleStoreError> {
-        let state = self.blocks.state(seen.blocks).await?;
-        if !state
-            .as_ref()
-            .is_some_and(|state| state.has_lost(seen.blocks))
-        {
-            return Ok(state);
+        // Read everything after a failure, because the store may have lost changes meanwhile.
+        let known = seen.blocks.filter(|_| !seen.is_doubtful);
+        let Some(state) = self.blocks.state(known).await? else {
+            return Ok(None);
+        };
+        let may_have_lost =
+            |known: &u64| seen.is_doubtful || state.is_doubtful || state.has_lost(Some(*known));
+        let Some(known) = seen.blocks.filter(may_have_lost) else {
+            return Ok(Some(state));
+        };
+        let kept = seen.kept.values().map(|block| Block::clone(block));
+        let lost = state.blocks.differences(kept.collect());
+        if lost.changed.is_empty() {
+            return Ok(Some(state));
         }
-        let kept: Vec<Block> = seen.kept.values().map(|block| (**block).clone()).collect();
-        self.blocks.restore_blocks(&kept).await?;
-        let restored = self.blocks.state(None).await?;
+        let restored = self.blocks.restore_blocks(known, &lost).await?;
+        if !restored.is_empty() {
+            let record = AuditRecord::of_restored(None, restored.len());
+            record.announce();
+            record.store(&*self.blocks).await;
+        }
+        let again = self.blocks.state(None).await?;
         // Leave a store that lost its blocks again to the next reading.
-        Ok(restored.filter(|state| state.blocks.know_all(&kept)))
+        Ok(again.filter(|state| state.blocks.know_all(&restored)))
     }
 
     /// Adds the blocks to the state of the documents. Returns `None` if the caller knows both.
@@ -76,19 +92,30 @@ impl WithBlocks {
                 "no answer in time",
             ))
         });
+        seen.is_doubtful = answer.is_err();
         let (changed, failure) = match answer {
             Ok(changed) => (changed, None),
             // Keep the known blocks in force.
             Err(error) => (None, Some(format!("blocks are not shared: {error}"))),
         };
+        let is_doubtful = documents.as_ref().is_some_and(|state| state.is_doubtful);
+        let knows_blocks = known == Some(seen.revision);
         if let Some(documents) = documents {
-            seen.revision += u64::from(of_documents != Some(documents.revision));
+            if of_documents != Some(documents.revision) {
+                seen.revision += 1;
+                seen.former_documents = of_documents.unwrap_or(0);
+            }
             seen.documents = Some(documents);
         }
+        let mut blocks = BlockChanges::default();
         if let Some(state) = changed {
             seen.revision += 1;
             seen.blocks = Some(state.revision);
+            blocks = state.blocks.clone();
             state.blocks.apply_to(&mut seen.kept);
+        }
+        if !knows_blocks {
+            blocks = BlockChanges::all(seen.kept.values().map(|block| Block::clone(block)));
         }
         if failure.is_none() && known == Some(seen.revision) {
             return Ok(None);
@@ -97,7 +124,8 @@ impl WithBlocks {
             revision: seen.revision,
             // The revisions of the documents are not those of the merged states.
             began: 0,
-            blocks: BlockChanges::all(seen.kept.values().map(|block| (**block).clone())),
+            is_doubtful,
+            blocks,
             failure,
             ..seen.documents.clone().unwrap_or_default()
         }))
@@ -141,8 +169,11 @@ impl RuleStore for WithBlocks {
         self.documents.is_read_only()
     }
 
-    fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
-        self.documents.restore(version)
+    fn restore<'a>(&'a self, version: &'a Version, _known: u64) -> Reply<'a, bool> {
+        Box::pin(async move {
+            let known = self.seen.lock().await.former_documents;
+            self.documents.restore(version, known).await
+        })
     }
 }
 
@@ -151,8 +182,8 @@ impl BlockStore for WithBlocks {
         self.blocks.shares_blocks()
     }
 
-    fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()> {
-        self.blocks.restore_blocks(blocks)
+    fn restore_blocks<'a>(&'a self, known: u64, lost: &'a BlockChanges) -> Reply<'a, Vec<String>> {
+        self.blocks.restore_blocks(known, lost)
     }
 
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {

@@ -6,9 +6,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
+use http::StatusCode;
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{
-    BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, NewVersion, RuleStoreError,
+    Action, BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, NewVersion, RuleStoreError,
 };
 
 use crate::fixture::{Instance, document, eventually, new, redis_rules, rules_file};
@@ -172,7 +173,7 @@ async fn changes_of_a_file_are_in_the_audit_log() {
         until_limits(&instance, units).await;
     }
     eventually("each change is recorded", async || {
-        instance.live.audit(9).await.unwrap().len() == 3
+        instance.live.audit(9).await.unwrap().len() == 4
     })
     .await;
     let records = instance.live.audit(9).await.unwrap();
@@ -180,7 +181,9 @@ async fn changes_of_a_file_are_in_the_audit_log() {
     assert_eq!(records[0].before, records[1].after);
     assert_ne!(records[0].before, records[0].after);
     let newest = (records[0].what.as_str(), &*records[0].who);
-    assert_eq!(newest, ("put", "file"));
+    assert_eq!(newest, ("file", "file"));
+    // The text of the start.
+    assert_eq!(records[3].before, None);
 }
 
 #[cfg(unix)]
@@ -251,10 +254,76 @@ async fn blocks_are_shared_by_all_followers() {
 
     other.live.unblock(&block.id, "ops").await.unwrap();
     one.until_status("ann", 200).await;
-    let mut records = one.live.audit(9).await.unwrap();
-    records.retain(|record| record.who == "ops");
-    assert_eq!(records.len(), 2, "{records:?}");
+    let records = one.live.audit(9).await.unwrap();
+    let of_blocks = records.iter().filter(|record| record.target != "rules");
+    assert_eq!(of_blocks.count(), 2, "{records:?}");
 }
+
+#[tokio::test]
+async fn changed_file_leaves_a_record_for_all() {
+    let (server, (_folder, path)) = (RedisServer::start(), rules_file(500));
+    let [one, other] = two_followers(&path, &server).await;
+    for units in [501, 502] {
+        fs::write(&path, document(units)).unwrap();
+        for instance in [&one, &other] {
+            until_limits_of(instance, "bob", units).await;
+        }
+    }
+    let files = async || {
+        let mut records = one.live.audit(99).await.unwrap();
+        records.retain(|record| record.what == Action::File);
+        records
+    };
+    eventually("all changes have a record", async || {
+        files().await.len() >= 3
+    })
+    .await;
+    assert!(one.live.refresh().await && other.live.refresh().await);
+    let records = files().await;
+    assert_eq!(records.len(), 3, "{records:?}");
+    assert_eq!(records[0].who, "file");
+    assert_eq!(records[0].before, records[1].after);
+    assert_ne!(records[0].before, records[0].after);
+}
+
+#[tokio::test]
+async fn block_in_an_outage_holds_here_and_is_shared_later() {
+    let (server, (_folder, path)) = (RedisServer::start(), rules_file(500));
+    let [one, other] = two_followers(&path, &server).await;
+    let old = one.block(BlockTarget::Text("old")).await;
+    other.until_status("old", 403).await;
+    server.pause();
+    let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
+    let failure = one.live.block(BlockTarget::Text("ann"), hour.clone()).await;
+    assert!(
+        matches!(
+            failure,
+            Err(ChangeError::Store(RuleStoreError::Unavailable { .. }))
+        ),
+        "{failure:?}"
+    );
+    let target = BlockTarget::Text("ann");
+    one.live.block_here(target, hour).await.unwrap();
+    one.live.unblock_here(&old.id, "ops").await.unwrap();
+    // The file and the outage are followed meanwhile.
+    fs::write(&path, document(501)).unwrap();
+    until_limits_of(&one, "bob", 501).await;
+    assert!(!one.live.refresh().await);
+    assert_eq!((one.ask("ann").await, one.ask("old").await), OK_HERE);
+
+    server.resume();
+    other.until_status("ann", 403).await;
+    other.until_status("old", 200).await;
+    assert_eq!((one.ask("ann").await, one.ask("old").await), OK_HERE);
+    eventually("the records are stored", async || {
+        let records = other.live.audit(99).await.unwrap_or_default();
+        let has = |what| records.iter().any(|record| record.what == what);
+        has(Action::Block) && has(Action::Unblock)
+    })
+    .await;
+}
+
+const OK_HERE: (StatusCode, StatusCode) = (StatusCode::FORBIDDEN, StatusCode::OK);
 
 #[tokio::test]
 async fn lost_shared_blocks_are_restored() {

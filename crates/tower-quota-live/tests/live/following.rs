@@ -154,6 +154,34 @@ async fn last_good_document_is_sought_again() {
 }
 
 #[tokio::test]
+async fn rollback_waits_for_no_check() {
+    let (end, ended) = mpsc::channel::<()>();
+    let (ended, begun) = (Mutex::new(ended), Arc::new(Notify::new()));
+    let has_begun = Arc::clone(&begun);
+    let options = LiveOptions::new().read_with(move |text| {
+        if text.contains("large") {
+            has_begun.notify_one();
+            ended.lock().unwrap().recv().ok();
+        }
+        Rules::parse(text)
+    });
+    let instance = Instance::start(MemoryRules::new(), options).await;
+    instance.put(new(5)).await;
+    instance.put(new(6)).await;
+    let live = instance.live.clone();
+    let large = format!("# large\n{}", document(7));
+    let check = tokio::spawn(async move { live.check(large).await });
+    begun.notified().await;
+    let rollback = instance.live.rollback(None, 1, "ann");
+    let rollback = tokio::time::timeout(Duration::from_secs(20), rollback).await;
+    assert_eq!(rollback.unwrap().unwrap().number, 3);
+    assert_eq!(instance.limits("ann").await, [5, 10]);
+    assert!(!check.is_finished());
+    drop(end);
+    assert!(check.await.unwrap().is_ok());
+}
+
+#[tokio::test]
 async fn dropped_put_is_made_in_order() {
     let (calls, begun) = (AtomicU32::new(0), Arc::new(Notify::new()));
     let (release, released) = mpsc::channel();

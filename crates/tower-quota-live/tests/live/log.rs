@@ -14,7 +14,7 @@ use crate::fixture::{Instance, broken, document, eventually, new};
 
 /// The log lines of a test's thread, with level and target.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<(Level, String, String)>>>);
+pub(crate) struct Log(Arc<Mutex<Vec<(Level, String, String)>>>);
 
 impl Log {
     fn has(&self, target: &str, parts: &[&str]) -> bool {
@@ -22,6 +22,13 @@ impl Log {
         lines
             .iter()
             .any(|(_, of, line)| of == target && parts.iter().all(|part| line.contains(part)))
+    }
+
+    /// Returns the lines with this text.
+    pub(crate) fn lines(&self, part: &str) -> Vec<String> {
+        let lines = self.0.lock().unwrap();
+        let texts = lines.iter().map(|(_, _, line)| line);
+        texts.filter(|line| line.contains(part)).cloned().collect()
     }
 
     /// Returns the errors since the last call.

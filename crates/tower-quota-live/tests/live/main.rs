@@ -16,3 +16,4 @@ mod servers;
 mod start;
 mod stores;
 mod top;
+mod went_back;

@@ -200,7 +200,7 @@ async fn copied_blocks_survive_loss_found_by_another_instance() {
     server.start_again();
     // The other instance has put the document back, and not yet its blocks.
     let other = redis_rules(&server, "loss");
-    assert!(other.restore(&version).await.unwrap());
+    assert!(other.restore(&version, 0).await.unwrap());
 
     let instance = Instance::start(redis_rules(&server, "loss"), options).await;
     assert_eq!(instance.ask("mallory").await, 403);

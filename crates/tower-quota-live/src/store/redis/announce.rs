@@ -52,6 +52,11 @@ impl Announcements {
         self.was_lost.swap(false, Ordering::Relaxed)
     }
 
+    /// Marks the subscription as lost again, because the store could not be read.
+    pub(super) fn lose(&self) {
+        self.was_lost.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }

@@ -1,7 +1,7 @@
 //! Keeps rules in Redis, shared by all instances.
 //!
 //! ```text
-//! quota:rules:{NAME}:state      hash: revision, began, marked_since, latest, current
+//! quota:rules:{NAME}:state      hash: revision, began, marked_since, latest, current, restored, file
 //! quota:rules:{NAME}:versions   hash: number -> author, comment, time, hash (JSON)
 //! quota:rules:{NAME}:texts      hash: number -> the document
 //! quota:rules:{NAME}:blocks     hash: id -> block (JSON)
@@ -33,7 +33,7 @@ use super::{
     BlockChanges, BlockStore, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS, Reply,
     RuleStore, RuleStoreError, StoreState,
 };
-use crate::audit::AuditRecord;
+use crate::audit::{Action, AuditRecord};
 use crate::blocks::Block;
 use crate::time::Time;
 use crate::version::{NewVersion, Version, VersionInfo};
@@ -118,6 +118,7 @@ impl RedisRules {
         for key in &self.keys.script {
             invocation.key(key);
         }
+        invocation.key(&self.keys.audit);
         invocation.arg(operation).arg(&self.keys.channel);
         invocation
     }
@@ -215,7 +216,7 @@ impl RedisRules {
                 is_complete,
                 changed: changed.collect(),
             },
-            failure: None,
+            ..StoreState::default()
         };
         Ok(Some((state, has_more)))
     }
@@ -258,8 +259,12 @@ impl RuleStore for RedisRules {
         Box::pin(async move {
             // Read everything after a lost subscription, because the server may be another one with
             // another history.
-            let known = known.filter(|_| !self.announcements.was_lost());
-            let Some((mut state, mut has_more)) = self.page(known, false).await? else {
+            let is_doubtful = self.announcements.was_lost();
+            let first = self.page(known.filter(|_| !is_doubtful), false).await;
+            if is_doubtful && first.is_err() {
+                self.announcements.lose();
+            }
+            let Some((mut state, mut has_more)) = first? else {
                 return Ok(None);
             };
             while has_more {
@@ -275,6 +280,7 @@ impl RuleStore for RedisRules {
                 };
                 (state, has_more) = (StoreState { blocks, ..next }, more);
             }
+            state.is_doubtful = is_doubtful;
             Ok(Some(state))
         })
     }
@@ -354,11 +360,12 @@ impl RuleStore for RedisRules {
         self.announcements.changes()
     }
 
-    fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
+    fn restore<'a>(&'a self, version: &'a Version, known: u64) -> Reply<'a, bool> {
         Box::pin(async move {
             let mut restore = self.operation("restore");
             restore
                 .arg(version.number)
+                .arg(known)
                 .arg(self.to_json(&info_of(version))?)
                 .arg(&version.text);
             Ok(self.run::<()>(&restore).await?.is_some())
@@ -375,16 +382,23 @@ impl BlockStore for RedisRules {
         true
     }
 
-    fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()> {
+    fn restore_blocks<'a>(&'a self, known: u64, lost: &'a BlockChanges) -> Reply<'a, Vec<String>> {
         Box::pin(async move {
-            for page in blocks.chunks(PAGE) {
+            let lost: Vec<_> = lost.changed.iter().collect();
+            let mut restored = Vec::new();
+            for page in lost.chunks(PAGE) {
                 let mut restore = self.operation("restore_blocks");
-                for block in page {
-                    self.add_block(&mut restore, block)?;
+                restore.arg(known).arg(MOST_BLOCKS);
+                for (id, block) in page {
+                    match block {
+                        Some(block) => self.add_block(&mut restore, block)?,
+                        None => _ = restore.arg(id).arg("").arg("").arg(""),
+                    }
                 }
-                self.run::<()>(&restore).await?;
+                let ids: Option<Vec<String>> = self.run(&restore).await?;
+                restored.extend(ids.unwrap_or_default());
             }
-            Ok(())
+            Ok(restored)
         })
     }
 
@@ -409,6 +423,13 @@ impl BlockStore for RedisRules {
 
     fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
         Box::pin(async move {
+            if record.what == Action::File {
+                let mut once = self.operation("record_file");
+                once.arg(record.after.as_deref().unwrap_or_default())
+                    .arg(self.to_json(&record)?)
+                    .arg(KEPT_RECORDS);
+                return self.run::<()>(&once).await.map(drop);
+            }
             let last = KEPT_RECORDS - 1;
             let mut both = redis::pipe();
             both.lpush(&self.keys.audit, self.to_json(&record)?)

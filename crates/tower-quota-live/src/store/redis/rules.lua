@@ -1,7 +1,7 @@
 -- One change of the rules, or a look at them. All keys share one hash tag.
 -- ARGV: the operation, the channel, then what the operation takes. An answer is a word and a value.
 local state, infos, texts, blocks, ends = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local revisions, penalties = KEYS[6], KEYS[7]
+local revisions, penalties, audit = KEYS[6], KEYS[7], KEYS[8]
 local operation, channel = ARGV[1], ARGV[2]
 
 local function microseconds()
@@ -9,13 +9,24 @@ local function microseconds()
   return string.format('%.0f', time[1] * 1000000 + time[2])
 end
 
--- Revisions begin at the server's time, so that one of before a loss of data does not come again.
+-- Revisions follow the server's time. A change after a loss of data has a revision above the lost revisions.
 local function next_revision()
-  if redis.call('HEXISTS', state, 'revision') == 0 then
-    local now = microseconds()
-    redis.call('HSET', state, 'revision', now, 'began', now, 'marked_since', now)
+  local now = microseconds()
+  local known = redis.call('HGET', state, 'revision')
+  if not known then
+    redis.call('HSET', state, 'began', now, 'marked_since', now)
   end
-  return string.format('%.0f', redis.call('HINCRBY', state, 'revision', 1))
+  local next = string.format('%.0f', math.max(tonumber(now), tonumber(known or now) + 1))
+  redis.call('HSET', state, 'revision', next)
+  return next
+end
+
+-- The clock of a new primary may be behind the clock of the lost one.
+local function pass_revision(known)
+  local revision = redis.call('HGET', state, 'revision')
+  if revision and tonumber(revision) < known then
+    redis.call('HSET', state, 'revision', string.format('%.0f', known))
+  end
 end
 
 local function publish(revision)
@@ -116,33 +127,45 @@ if operation == 'put' then
   return { 'ok', number }
 end
 
+-- The newest version of any instance wins. But if the store began again after the instance read it, the document of an
+-- operator stays, because its number began again too.
 if operation == 'restore' then
-  local number, info, text = ARGV[3], ARGV[4], ARGV[5]
-  local current = redis.call('HGET', state, 'current')
-  local is_older = current and redis.call('HEXISTS', state, 'restored') == 1 and tonumber(current) < tonumber(number)
-  if current and not is_older then
+  local number, known, info, text = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
+  local parts = redis.call('HMGET', state, 'current', 'latest', 'began', 'restored')
+  local current, latest, began, restored = parts[1], tonumber(parts[2] or '0'), tonumber(parts[3] or '0'), parts[4]
+  local is_of_operator = began > known and not restored
+  if current and (is_of_operator or tonumber(current) >= tonumber(number)) then
     return { 'same', false }
   end
-  redis.call('HSET', state, 'latest', number, 'current', number, 'restored', '1')
+  if not current or began > known then
+    redis.call('HSET', state, 'restored', '1')
+  end
+  pass_revision(known)
+  redis.call('HSET', state, 'latest', string.format('%.0f', math.max(latest, tonumber(number))), 'current', number)
   redis.call('HSET', infos, number, info)
   redis.call('HSET', texts, number, text)
   publish(next_revision())
   return { 'ok', false }
 end
 
--- A block that was removed since has a mark.
+-- A block that has changed since has a mark above the known revision. A removed block is empty here.
 if operation == 'restore_blocks' then
-  local revision
-  for i = 3, #ARGV, 4 do
-    if not redis.call('ZSCORE', revisions, ARGV[i]) then
-      revision = add_block(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+  local known, most, restored, revision = tonumber(ARGV[3]), tonumber(ARGV[4]), {}, nil
+  local parts = redis.call('HMGET', state, 'began', 'marked_since')
+  local has_marks = known >= tonumber(parts[2] or '0') or known < tonumber(parts[1] or '0')
+  pass_revision(known)
+  for i = 5, #ARGV, 4 do
+    local id, block = ARGV[i], ARGV[i + 3]
+    local mark = redis.call('ZSCORE', revisions, id)
+    if mark and tonumber(mark) <= known or not mark and block ~= '' and has_marks then
+      revision = block == '' and remove_block(id, most) or add_block(id, ARGV[i + 1], ARGV[i + 2], block)
+      restored[#restored + 1] = id
     end
   end
-  if not revision then
-    return { 'same', false }
+  if revision then
+    publish(revision)
   end
-  publish(revision)
-  return { 'ok', false }
+  return { 'ok', restored }
 end
 
 if operation == 'put_block' then
@@ -173,6 +196,18 @@ if operation == 'remove_block' then
     publish(remove_block(ARGV[3], tonumber(ARGV[4])))
   end
   return { 'ok', before }
+end
+
+-- All instances that follow a file find its change. One record is enough.
+if operation == 'record_file' then
+  local hash, record, kept = ARGV[3], ARGV[4], tonumber(ARGV[5])
+  if redis.call('HGET', state, 'file') == hash then
+    return { 'same', false }
+  end
+  redis.call('HSET', state, 'file', hash)
+  redis.call('LPUSH', audit, record)
+  redis.call('LTRIM', audit, 0, kept - 1)
+  return { 'ok', false }
 end
 
 return redis.error_reply('unknown operation ' .. operation)

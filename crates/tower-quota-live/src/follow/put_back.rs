@@ -1,0 +1,81 @@
+//! Puts back what a store has lost in a failover or a restart.
+
+use std::sync::Arc;
+
+use super::shared::{FollowedRules, Known};
+use crate::audit::AuditRecord;
+use crate::store::{BlockChanges, RuleStoreError, StoreState};
+
+impl FollowedRules {
+    /// Puts the version in force and the changes of blocks back that the store has lost, and reads
+    /// the store again.
+    ///
+    /// The newest version of any instance wins. Returns a text if the store takes no changes.
+    pub(super) async fn put_back(
+        self: &Arc<Self>,
+        known: &Known,
+        state: StoreState,
+    ) -> Result<Result<StoreState, String>, RuleStoreError> {
+        let in_force = self.in_force.load_full();
+        let newer = in_force
+            .map(|in_force| in_force.version.clone())
+            .filter(|version| state.current < Some(version.number));
+        // The first change of an empty store is no loss.
+        let revision = known.revision.filter(|revision| *revision > 0);
+        let lost = match revision {
+            Some(_)
+                if state.failure.is_none()
+                    && state.blocks.is_complete
+                    && (known.is_doubtful || state.has_lost(revision)) =>
+            {
+                state.blocks.differences(self.blocks.all())
+            }
+            _ => BlockChanges::default(),
+        };
+        if newer.is_none() && lost.changed.is_empty() {
+            return Ok(Ok(state));
+        }
+        let loss = match (&newer, state.current) {
+            (Some(newer), Some(current)) => {
+                let newest = newer.number;
+                format!("the store went back from version {newest} to version {current}")
+            }
+            (Some(_), None) => "the store has lost the rules".to_owned(),
+            (None, _) => "the store has lost changes of blocks".to_owned(),
+        };
+        let revision = revision.unwrap_or(0);
+        let putting_back = async {
+            let is_restored = match &newer {
+                Some(version) => self.store.restore(version, revision).await?,
+                None => false,
+            };
+            let blocks = self.store.restore_blocks(revision, &lost).await?;
+            Ok((is_restored, blocks))
+        };
+        let (is_restored, blocks) = match putting_back.await {
+            Ok(restored) => restored,
+            Err(RuleStoreError::Unavailable { source, .. }) => {
+                return Ok(Err(format!("{loss}, and takes no changes: {source}")));
+            }
+            Err(error) => return Err(error),
+        };
+        // Read again, because another instance may have restored a newer document first.
+        let again = self.store.state(None).await?.unwrap_or_default();
+        let number = newer.as_ref().map(|version| version.number);
+        let is_of_another = number.is_some() && !is_restored && again.current >= number;
+        // The instance that restored the version speaks for all.
+        if (is_restored || !blocks.is_empty()) && !is_of_another {
+            let store = self.store.name();
+            tracing::warn!(store, "{loss}. This instance has put the changes back");
+            let version = newer.as_ref().filter(|_| is_restored);
+            let version = version.map(|version| (state.current, version));
+            self.audit(AuditRecord::of_restored(version, blocks.len()))
+                .await;
+        }
+        if again.blocks.know_all(&blocks) {
+            return Ok(Ok(again));
+        }
+        let reason = "it has lost its data again";
+        Err(RuleStoreError::unavailable(self.store.name(), reason))
+    }
+}

@@ -1,0 +1,295 @@
+//! Tests a store that goes back to an earlier state, after a failover to a replica that lagged behind.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use tempfile::TempDir;
+use tower_quota_dev::{FaultProxy, RedisServer};
+use tower_quota_live::{
+    Action, AuditRecord, Block, BlockTarget, LiveOptions, NewVersion, RedisRules, RuleStore, Target,
+};
+
+use crate::fixture::{Instance, document, eventually, new};
+use crate::log::Log;
+
+/// A primary and a replica, behind an address that leads to the primary.
+struct Servers {
+    primary: RedisServer,
+    replica: RedisServer,
+    address: FaultProxy,
+}
+
+impl Servers {
+    fn start() -> Self {
+        let primary = primary();
+        let address = FaultProxy::to(primary.port());
+        Self {
+            replica: replica_of(&primary),
+            primary,
+            address,
+        }
+    }
+
+    fn rules(&self) -> RedisRules {
+        RedisRules::new(&self.address.url(), "back").unwrap()
+    }
+
+    /// Cuts the replica off, so that it misses the next changes.
+    async fn cut_off(&self) {
+        let revision = |server: &RedisServer| {
+            server
+                .command("HGET quota:rules:{back}:state revision")
+                .unwrap()
+        };
+        eventually("the replica has all changes", async || {
+            revision(&self.replica) == revision(&self.primary)
+        })
+        .await;
+        self.replica.command("REPLICAOF 127.0.0.1 1").unwrap();
+    }
+
+    /// Sends clients to the replica, which is read-only.
+    fn lead_to_replica(&self) {
+        self.address.redirect(self.replica.port());
+    }
+
+    fn promote(&self) {
+        self.replica.command("REPLICAOF NO ONE").unwrap();
+    }
+
+    fn fail_over(&self) {
+        self.promote();
+        self.lead_to_replica();
+    }
+
+    /// Continues with the former replica as the primary, and a new replica.
+    fn next(self) -> Self {
+        let primary = self.replica;
+        Self {
+            replica: replica_of(&primary),
+            primary,
+            address: self.address,
+        }
+    }
+}
+
+fn primary() -> RedisServer {
+    RedisServer::start_with(&["--repl-diskless-sync-delay", "0"])
+}
+
+fn replica_of(primary: &RedisServer) -> RedisServer {
+    let port = primary.port().to_string();
+    RedisServer::start_with(&[
+        "--replicaof",
+        "127.0.0.1",
+        &port,
+        "--repl-diskless-sync-delay",
+        "0",
+    ])
+}
+
+fn the_fix(units: u64) -> NewVersion {
+    NewVersion::new(document(units), "bob").comment("the fix")
+}
+
+async fn block(instance: &Instance, user: &str) -> Block {
+    instance.block(BlockTarget::Text(user)).await
+}
+
+fn hash(block: &Block) -> &str {
+    match &block.target {
+        Target::Key { hash, .. } => hash,
+        Target::Network(_) => "",
+    }
+}
+
+async fn restored(instance: &Instance) -> Vec<AuditRecord> {
+    let mut records = instance.live.audit(99).await.unwrap();
+    records.retain(|record| record.what == Action::Restored);
+    records
+}
+
+/// Waits until the instance has read the store that it is led to now.
+async fn until_read(instance: &Instance) {
+    eventually("the store is read", async || instance.live.refresh().await).await;
+}
+
+#[tokio::test]
+async fn newest_version_and_removals_survive_lagging_replica() {
+    let log = Log::default();
+    let _recording = tower_quota_dev::record_log(log.clone());
+    let servers = Servers::start();
+    let one = Instance::start(servers.rules(), LiveOptions::new()).await;
+    let other = Instance::start(servers.rules(), LiveOptions::new()).await;
+    one.put(new(5)).await;
+    one.put(new(6)).await;
+    let old = block(&one, "old").await;
+    servers.cut_off().await;
+    one.put(the_fix(7)).await;
+    one.live.unblock(&old.id, "ops").await.unwrap();
+    let recent = block(&one, "recent").await;
+    for instance in [&one, &other] {
+        instance.until_in_force(3).await;
+        instance.until_status("old", 200).await;
+        instance.until_status("recent", 403).await;
+    }
+
+    servers.fail_over();
+    for _ in 0..3 {
+        for instance in [&one, &other] {
+            until_read(instance).await;
+            assert_eq!(instance.number(), 3);
+            assert_eq!(instance.limits("ann").await, [7, 14]);
+            assert_eq!(instance.ask("old").await, StatusCode::OK);
+            assert_eq!(instance.ask("recent").await, StatusCode::FORBIDDEN);
+            assert!(instance.live.state().is_healthy());
+        }
+    }
+    let history = one.live.history(9).await.unwrap();
+    assert_eq!((history[0].number, &*history[0].comment), (3, "the fix"));
+    let stored = one.live.stored().await.unwrap();
+    assert_eq!(stored.current, Some(3));
+    let blocks: Vec<&str> = stored.blocks.changed.values().flatten().map(hash).collect();
+    assert_eq!(blocks, [hash(&recent)]);
+
+    // The log, the metric of audit records and the audit log say it once for all instances.
+    let said = log.lines("the store went back from version 3 to version 2");
+    assert_eq!(said.len(), 1, "{said:?}");
+    let records = restored(&other).await;
+    let versions = |record: &AuditRecord| (record.before.clone(), record.after.clone());
+    assert_eq!(
+        records.iter().map(versions).collect::<Vec<_>>(),
+        [(Some("version 2".into()), Some("version 3".into()))]
+    );
+    assert!(records[0].comment.contains("bob"), "{}", records[0].comment);
+}
+
+#[tokio::test]
+async fn second_failover_loses_no_version() {
+    let mut servers = Servers::start();
+    let one = Instance::start(servers.rules(), LiveOptions::new()).await;
+    let other = Instance::start(servers.rules(), LiveOptions::new()).await;
+    one.put(new(5)).await;
+    for number in [2, 3] {
+        servers.cut_off().await;
+        let put = one.put(the_fix(number + 4)).await;
+        assert_eq!(put.number, number);
+        let blocked = format!("blocked {number}");
+        block(&one, &blocked).await;
+        other.until_in_force(number).await;
+        other.until_status(&blocked, 403).await;
+        servers.fail_over();
+        for instance in [&one, &other] {
+            until_read(instance).await;
+            assert_eq!(instance.number(), number);
+            assert_eq!(instance.ask(&blocked).await, StatusCode::FORBIDDEN);
+        }
+        servers = servers.next();
+    }
+    assert_eq!(restored(&one).await.len(), 2);
+    assert_eq!(one.put(new(9)).await.number, 4);
+    other.until_in_force(4).await;
+}
+
+fn copying(folder: &TempDir, name: &str) -> LiveOptions {
+    LiveOptions::new().local_copy(folder.path().join(name))
+}
+
+async fn end(instance: Instance) {
+    assert!(instance.live.refresh().await);
+    assert!(instance.live.close(Duration::from_secs(5)).await);
+}
+
+#[tokio::test]
+async fn instance_that_was_down_takes_newest_version() {
+    let (servers, folder) = (Servers::start(), tempfile::tempdir().unwrap());
+    let one = Instance::start(servers.rules(), LiveOptions::new()).await;
+    let other = Instance::start(servers.rules(), copying(&folder, "other")).await;
+    one.put(new(5)).await;
+    let old = block(&one, "old").await;
+    other.until_in_force(1).await;
+    other.until_status("old", 403).await;
+    end(other).await;
+    servers.cut_off().await;
+    one.put(the_fix(6)).await;
+    one.live.unblock(&old.id, "ops").await.unwrap();
+    servers.fail_over();
+    until_read(&one).await;
+
+    let other = Instance::start(servers.rules(), copying(&folder, "other")).await;
+    for instance in [&one, &other] {
+        assert_eq!(instance.number(), 2);
+        assert_eq!(instance.ask("old").await, StatusCode::OK);
+    }
+    assert_eq!(restored(&one).await.len(), 1);
+}
+
+#[tokio::test]
+async fn only_holder_of_newest_version_brings_it_back() {
+    let (servers, folder) = (Servers::start(), tempfile::tempdir().unwrap());
+    let one = Instance::start(servers.rules(), copying(&folder, "one")).await;
+    one.put(new(5)).await;
+    let old = block(&one, "old").await;
+    servers.cut_off().await;
+    one.put(the_fix(6)).await;
+    one.live.unblock(&old.id, "ops").await.unwrap();
+    end(one).await;
+    servers.fail_over();
+    let other = Instance::start(servers.rules(), LiveOptions::new()).await;
+    assert_eq!(other.number(), 1);
+    // A change after the failover stays.
+    block(&other, "recent").await;
+
+    let one = Instance::start(servers.rules(), copying(&folder, "one")).await;
+    other.until_in_force(2).await;
+    other.until_status("old", 200).await;
+    for instance in [&one, &other] {
+        assert_eq!(instance.number(), 2);
+        assert_eq!(instance.ask("old").await, StatusCode::OK);
+        assert_eq!(instance.ask("recent").await, StatusCode::FORBIDDEN);
+    }
+}
+
+#[tokio::test]
+async fn health_names_both_versions_until_store_takes_changes() {
+    let servers = Servers::start();
+    let one = Instance::start(servers.rules(), LiveOptions::new()).await;
+    one.put(new(5)).await;
+    servers.cut_off().await;
+    one.put(the_fix(6)).await;
+
+    servers.lead_to_replica();
+    eventually("the instance has a problem", async || {
+        let state = one.live.state();
+        let error = state.last_error.clone().unwrap_or_default();
+        !state.is_healthy() && error.contains("the store went back from version 2 to version 1")
+    })
+    .await;
+    assert_eq!(one.limits("ann").await, [6, 12]);
+
+    servers.promote();
+    eventually("the store has the newest version", async || {
+        one.live.state().is_healthy() && one.live.stored().await.unwrap().current == Some(2)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn documents_put_after_failover_stay() {
+    let servers = Servers::start();
+    let options = LiveOptions::new().poll_every(Duration::from_secs(600));
+    let one = Instance::start(servers.rules(), options).await;
+    one.put(new(5)).await;
+    servers.cut_off().await;
+    one.put(new(6)).await;
+    servers.promote();
+    // An operator changes the store that lags, before an instance reads it.
+    let direct = RedisRules::new(&servers.replica.url(), "back").unwrap();
+    for units in [7, 8] {
+        direct.put(None, new(units)).await.unwrap();
+    }
+    servers.lead_to_replica();
+    one.until_in_force(3).await;
+    assert_eq!(one.limits("ann").await, [8, 16]);
+    assert_eq!(restored(&one).await.len(), 0);
+}
