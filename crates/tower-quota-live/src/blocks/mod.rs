@@ -4,9 +4,11 @@
 //! [store](super::RuleStore), so a change of blocks compiles no policy.
 
 mod block;
+mod entries;
 #[cfg(feature = "openapi")]
 mod schema;
 mod set;
+mod shards;
 
 pub use self::block::{Block, BlockKind, NewBlock, Target};
 pub(crate) use self::set::{BlockKeys, BlockSet};

@@ -1,14 +1,12 @@
-use core::net::IpAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tower_quota::key::{ClientIp, KeyExtractor, MAX_SENT_KEYS};
 use tower_quota::{Key, Name, Policy, Quota, RequestHead};
-use tower_quota_rules::Networks;
 
 use super::block::{Block, BlockKind, Target};
+use super::entries::{BlockEntries, Listed};
 use crate::store::BlockChanges;
 use crate::time::Time;
 
@@ -27,36 +25,26 @@ pub(crate) struct BlockSet {
     entries: ArcSwap<BlockEntries>,
 }
 
-struct BlockEntries {
-    blocked: Listed,
-    allowed: Listed,
-    overrides: HashMap<String, HashMap<u64, Arc<Block>>>,
-    all: HashMap<String, Arc<Block>>,
-}
-
-struct Listed {
-    keys: HashMap<u64, Time>,
-    networks: Networks<Time>,
-}
-
 impl BlockSet {
     pub(crate) fn new(seed: [u8; 16]) -> Self {
         Self {
             seed,
             has_overrides: AtomicBool::new(false),
-            entries: ArcSwap::from_pointee(BlockEntries::of(HashMap::new())),
+            entries: ArcSwap::default(),
         }
     }
 
     /// Changes the entries. The caller must not run two changes at the same time.
     pub(crate) fn apply(&self, changes: BlockChanges) {
         if changes.is_complete || !changes.changed.is_empty() {
-            let mut all = self.entries.load().all.clone();
-            changes.apply_to(&mut all);
-            let entries = Arc::new(BlockEntries::of(all));
+            let mut entries = match changes.is_complete {
+                true => BlockEntries::default(),
+                false => BlockEntries::clone(&self.entries.load()),
+            };
+            entries.apply(changes.changed, Time::now());
             self.has_overrides
-                .store(!entries.overrides.is_empty(), Ordering::Release);
-            self.entries.store(entries);
+                .store(entries.has_overrides(), Ordering::Release);
+            self.entries.store(Arc::new(entries));
         }
     }
 
@@ -65,24 +53,17 @@ impl BlockSet {
         let is_listed = |block: &&Arc<Block>| {
             block.is_in_force(now) && block.kind.limit().is_some() == of_limits
         };
-        entries.all.values().filter(is_listed).cloned().collect()
+        entries.all().filter(is_listed).cloned().collect()
     }
 
     pub(crate) fn all(&self) -> Vec<Block> {
         let entries = self.entries.load();
-        entries
-            .all
-            .values()
-            .map(|block| (**block).clone())
-            .collect()
+        entries.all().map(|block| Block::clone(block)).collect()
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<Block> {
-        self.entries
-            .load()
-            .all
-            .get(id)
-            .map(|block| (**block).clone())
+        let entries = self.entries.load();
+        entries.get(id).map(|block| Block::clone(block))
     }
 
     pub(crate) fn target(&self, key: &Key<'_>, text: Option<String>) -> Target {
@@ -120,8 +101,8 @@ impl BlockSet {
         if !self.has_overrides.load(Ordering::Acquire) {
             return None;
         }
-        let (entries, limit) = (self.entries.load(), limit.as_str());
-        let of_client = entries.overrides.get(limit)?.get(&self.hash(key))?;
+        let entries = self.entries.load();
+        let of_client = entries.override_of(limit.as_str(), self.hash(key))?;
         match &of_client.kind {
             BlockKind::Override { quota, .. } if of_client.is_in_force(Time::now()) => {
                 Some(*quota.quota())
@@ -139,7 +120,7 @@ impl BlockSet {
                 .extract(head)
                 .is_some_and(|key| self.has_key(allowed, &key))
         };
-        !allowed.keys.is_empty() && keys.keys.iter().any(is_allowed)
+        allowed.has_keys() && keys.keys.iter().any(is_allowed)
             || allowed.has_address(|| keys.client_ip.address(head))
     }
 
@@ -153,70 +134,11 @@ impl BlockSet {
             });
             found || sent > MAX_SENT_KEYS
         };
-        !blocked.keys.is_empty() && keys.keys.iter().any(is_blocked)
+        blocked.has_keys() && keys.keys.iter().any(is_blocked)
             || blocked.has_address(|| keys.client_ip.address(head))
     }
 
     fn has_key(&self, listed: &Listed, key: &Key<'_>) -> bool {
         !key.as_bytes().is_empty() && listed.has_key(self.hash(key))
-    }
-}
-
-impl BlockEntries {
-    fn of(all: HashMap<String, Arc<Block>>) -> Self {
-        let of_kind = |is_it: fn(&BlockKind) -> bool| {
-            all.values()
-                .map(|block| &**block)
-                .filter(move |block| is_it(&block.kind))
-        };
-        let mut overrides = HashMap::<_, HashMap<_, _>>::new();
-        for block in all.values() {
-            if let (Some(limit), Some(hash)) = (block.kind.limit(), block.target.hash()) {
-                let of_limit = overrides.entry(limit.to_owned()).or_default();
-                of_limit.insert(hash, Arc::clone(block));
-            }
-        }
-        Self {
-            blocked: Listed::of(of_kind(|kind| matches!(kind, BlockKind::Block { .. }))),
-            allowed: Listed::of(of_kind(|kind| matches!(kind, BlockKind::Allow))),
-            overrides,
-            all,
-        }
-    }
-}
-
-impl Listed {
-    fn of<'b>(blocks: impl Iterator<Item = &'b Block>) -> Self {
-        let mut keys = HashMap::new();
-        let mut networks = Vec::new();
-        for block in blocks {
-            if let Target::Network(network) = &block.target {
-                networks.push((*network, block.until));
-            } else if let Some(hash) = block.target.hash() {
-                keys.insert(hash, block.until);
-            }
-        }
-        Self {
-            keys,
-            networks: networks.into_iter().collect(),
-        }
-    }
-
-    fn has_key(&self, hash: u64) -> bool {
-        // Read the clock only for listed keys, because most requests have none.
-        self.keys
-            .get(&hash)
-            .is_some_and(|until| *until > Time::now())
-    }
-
-    fn has_address(&self, address: impl FnOnce() -> Option<IpAddr>) -> bool {
-        if self.networks.is_empty() {
-            return false;
-        }
-        let Some(address) = address() else {
-            return false;
-        };
-        let now = Time::now();
-        self.networks.find(address).any(|until| *until > now)
     }
 }

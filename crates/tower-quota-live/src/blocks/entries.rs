@@ -1,0 +1,158 @@
+use core::net::IpAddr;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+use super::block::{Block, BlockKind, Target};
+use super::shards::Shards;
+use crate::time::Time;
+
+/// The entries of an instance, indexed for requests. A change takes the same time with a thousand
+/// entries as with ten.
+#[derive(Clone, Default)]
+pub(super) struct BlockEntries {
+    pub(super) blocked: Listed,
+    pub(super) allowed: Listed,
+    /// The overrides by the hash of the client. A client has few.
+    overrides: Shards<u64, Vec<Arc<Block>>>,
+    all: Shards<String, Arc<Block>>,
+    /// The earliest end of an entry. Entries that have ended leave with the next change.
+    next_end: Option<Time>,
+}
+
+/// The blocked or allowed clients, each with the end.
+#[derive(Clone, Default)]
+pub(super) struct Listed {
+    keys: Shards<u64, Time>,
+    networks: Shards<IpNet, Time>,
+    /// The number of networks by the length of the prefix.
+    lengths: BTreeMap<u8, usize>,
+}
+
+impl BlockEntries {
+    pub(super) fn apply(&mut self, changed: HashMap<String, Option<Block>>, now: Time) {
+        for (id, block) in changed {
+            self.remove(&id);
+            if let Some(block) = block.filter(|block| block.is_in_force(now)) {
+                self.insert(Arc::new(block));
+            }
+        }
+        if self.next_end.is_some_and(|end| end <= now) {
+            self.drop_ended(now);
+        }
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Block>> {
+        self.all.values()
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<&Arc<Block>> {
+        self.all.get(id)
+    }
+
+    pub(super) const fn has_overrides(&self) -> bool {
+        self.overrides.len() > 0
+    }
+
+    pub(super) fn override_of(&self, limit: &str, hash: u64) -> Option<&Arc<Block>> {
+        let mut of_client = self.overrides.get(&hash)?.iter();
+        of_client.find(|block| block.kind.limit() == Some(limit))
+    }
+
+    fn insert(&mut self, block: Arc<Block>) {
+        self.next_end = Some(
+            self.next_end
+                .map_or(block.until, |end| end.min(block.until)),
+        );
+        match (&block.kind, block.target.hash()) {
+            (BlockKind::Block { .. }, _) => self.blocked.insert(&block.target, block.until),
+            (BlockKind::Allow, _) => self.allowed.insert(&block.target, block.until),
+            (BlockKind::Override { .. }, Some(hash)) => {
+                let of_client = self.overrides.get(&hash);
+                let mut of_client = of_client.cloned().unwrap_or_default();
+                of_client.push(Arc::clone(&block));
+                self.overrides.insert(hash, of_client);
+            }
+            (BlockKind::Override { .. }, None) => {}
+        }
+        self.all.insert(block.id.clone(), block);
+    }
+
+    fn remove(&mut self, id: &str) {
+        let Some(block) = self.all.remove(id) else {
+            return;
+        };
+        match (&block.kind, block.target.hash()) {
+            (BlockKind::Block { .. }, _) => self.blocked.remove(&block.target),
+            (BlockKind::Allow, _) => self.allowed.remove(&block.target),
+            (BlockKind::Override { .. }, Some(hash)) => {
+                let mut of_client = self.overrides.remove(&hash).unwrap_or_default();
+                of_client.retain(|other| other.id != block.id);
+                if !of_client.is_empty() {
+                    self.overrides.insert(hash, of_client);
+                }
+            }
+            (BlockKind::Override { .. }, None) => {}
+        }
+    }
+
+    fn drop_ended(&mut self, now: Time) {
+        let ended = self.all().filter(|block| !block.is_in_force(now));
+        let ended: Vec<String> = ended.map(|block| block.id.clone()).collect();
+        for id in ended {
+            self.remove(&id);
+        }
+        self.next_end = self.all().map(|block| block.until).min();
+    }
+}
+
+impl Listed {
+    pub(super) const fn has_keys(&self) -> bool {
+        self.keys.len() > 0
+    }
+
+    pub(super) fn has_key(&self, hash: u64) -> bool {
+        // Read the clock only for listed keys, because most requests have none.
+        self.keys
+            .get(&hash)
+            .is_some_and(|until| *until > Time::now())
+    }
+
+    pub(super) fn has_address(&self, address: impl FnOnce() -> Option<IpAddr>) -> bool {
+        if self.lengths.is_empty() {
+            return false;
+        }
+        let Some(address) = address() else {
+            return false;
+        };
+        let now = Time::now();
+        self.lengths.keys().any(|length| {
+            let network = IpNet::new(address, *length).ok();
+            let until = network.and_then(|network| self.networks.get(&network.trunc()));
+            until.is_some_and(|until| *until > now)
+        })
+    }
+
+    fn insert(&mut self, target: &Target, until: Time) {
+        if let Target::Network(network) = target {
+            *self.lengths.entry(network.prefix_len()).or_default() += 1;
+            self.networks.insert(network.trunc(), until);
+        } else if let Some(hash) = target.hash() {
+            self.keys.insert(hash, until);
+        }
+    }
+
+    fn remove(&mut self, target: &Target) {
+        if let Target::Network(network) = target {
+            self.networks.remove(&network.trunc());
+            let length = network.prefix_len();
+            let rest = self.lengths.remove(&length).unwrap_or_default();
+            if rest > 1 {
+                self.lengths.insert(length, rest - 1);
+            }
+        } else if let Some(hash) = target.hash() {
+            self.keys.remove(&hash);
+        }
+    }
+}
