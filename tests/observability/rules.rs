@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::Request;
+use tower::ServiceExt;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+use tower_quota_admin::{AdminOptions, Role};
 use tower_quota_live::{
     BlockTarget, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules,
     WithoutRules,
@@ -60,6 +64,39 @@ fn live_rules_report_version_and_changes() {
             1.0,
             "{kind}"
         );
+    }
+}
+
+#[test]
+fn refused_requests_of_admin_api_are_counted() {
+    let scrape = recording(async {
+        let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
+        let token = "a token of the tests";
+        let options = AdminOptions::new().bearer_token_of_role(Role::Read, "dashboard", token);
+        let admin = tower_quota_admin::router(layer.handle(), options).unwrap();
+        let reset = r#"{ "limit": "minute", "key": "ann" }"#;
+        for (token, path, body) in [
+            ("wrong", "/v1/health", ""),
+            (token, "/v1/health", ""),
+            (token, "/v1/clients/reset", reset),
+        ] {
+            let method = if body.is_empty() { "GET" } else { "POST" };
+            let request = Request::builder().method(method).uri(path);
+            let request = request.header("authorization", format!("Bearer {token}"));
+            let request = request.header("content-type", "application/json");
+            let body = Body::from(body);
+            admin
+                .clone()
+                .oneshot(request.body(body).unwrap())
+                .await
+                .unwrap();
+        }
+    });
+    let samples = samples(&scrape);
+    for (role, status) in [("none", 401), ("read", 200), ("read", 403)] {
+        let series =
+            format!("tower_quota_admin_requests_total{{role=\"{role}\",status=\"{status}\"}}");
+        assert_eq!(samples.get(&series), Some(&1.0), "{series} {samples:?}");
     }
 }
 

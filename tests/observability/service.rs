@@ -9,8 +9,8 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tower_quota::{
-    Leased, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key,
-    metrics,
+    Leased, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore,
+    RequestHead, key, metrics,
 };
 
 use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion, WithoutRules};
@@ -35,7 +35,8 @@ pub(crate) async fn serve(
     let shared = RateLimitLayer::new(
         redis.clone(),
         Policy::new()
-            .limit(Limit::new("shared", Quota::per_minute(20)).by(key::header("x-client"))),
+            .limit(Limit::new("shared", Quota::per_minute(20)).by(key::header("x-client")))
+            .block(|head: &RequestHead<'_>| head.headers()["x-client"] == "client-39"),
     );
     let leases = Leased::new(redis.clone());
     let leased = RateLimitLayer::new(

@@ -39,7 +39,8 @@ pub use self::latency::StoreLatency;
 pub use self::layer_stats::LayerStats;
 pub(crate) use self::policy::PolicyMetrics;
 pub use self::rules::{
-    record_applied_rules, record_audit_event, record_rejected_rules, record_reload,
+    record_admin_request, record_applied_rules, record_audit_event, record_rejected_rules,
+    record_reload,
 };
 pub(crate) use self::sample::sample;
 pub use self::stats::{StoreStats, publish_stats};

@@ -37,14 +37,24 @@ pub fn record_audit_event(kind: &'static str) {
     counter!(table::AUDIT_EVENTS, "kind" => kind).increment(1);
 }
 
+/// Counts a request of the admin API by the role of its token, such as `read`, and the status of the answer.
+///
+/// Both are labels, so pass few constant words.
+pub fn record_admin_request(role: &'static str, status: u16) {
+    counter!(table::ADMIN_REQUESTS, "role" => role, "status" => status.to_string()).increment(1);
+}
+
 const OK: &str = "ok";
 const REJECTED: &str = "rejected";
 const FAILED: &str = "failed";
+/// The kind of audit records about changes that the store had lost.
+const RESTORED: &str = "restored";
 
 /// Creates all series at the first call, so that a rate sees the first failure. The version is 0
 /// before the first rules.
 fn count_reload(result: &str) {
     gauge!(table::RULES_VERSION).increment(0.0);
+    counter!(table::AUDIT_EVENTS, "kind" => RESTORED).increment(0);
     for known in [OK, REJECTED, FAILED] {
         counter!(table::RULES_RELOADS, "result" => known).increment(u64::from(known == result));
     }

@@ -146,6 +146,8 @@ metrics! {
         "Start of the rules in force, since 1970.";
     AUDIT_EVENTS = Counter "tower_quota_audit_events_total" "{event}" ["kind"] NONE
         "Records of the audit log.";
+    ADMIN_REQUESTS = Counter "tower_quota_admin_requests_total" "{request}" ["role" "status"] NONE
+        "Requests of the admin API. The role is none without a valid token.";
 }
 
 /// Describes all metrics to your recorder. Call this function once, after you install the recorder.
