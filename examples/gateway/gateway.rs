@@ -12,7 +12,8 @@
 //!   `operate` and `rules`. The gateway reads the file again when it changes.
 //! * `RULES`: the path of your rules, or the URL of Redis. The gateway follows the file. With a URL, all instances share
 //!   rules and counters. Put the first rules with the admin API. Until then the limits of `rules.yaml` apply.
-//! * `REDIS_URL`: the URL of Redis, if instances share counters, but read rules from a file.
+//! * `REDIS_URL`: the URL of Redis, if instances share counters, blocks, overrides and the audit log, but read rules from a
+//!   file.
 //! * `UPSTREAM`: the service behind the gateway, such as `http://127.0.0.1:8080`. Otherwise the gateway answers itself.
 //! * `NAME`: the name of this gateway in Redis, by default `gateway`. Gateways with one name share rules and counters.
 //! * `LOCAL_COPY`: a file that keeps the last good rules.
@@ -37,6 +38,7 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,7 +67,17 @@ use tower_quota_rules::Rules;
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules.yaml");
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
+    match serve().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve() -> Result<(), Box<dyn Error>> {
     // The layer and the store log outages and mistakes. You see them only with a subscriber.
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
@@ -103,8 +115,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .connect(&url)
             .await?;
         live_options = live_options.shared_top(SharedTop::from_store(&redis, &name)?);
-        if has_redis_rules {
-            rules = Some(Arc::new(RedisRules::from_store(&redis, &name)?));
+        let in_redis = RedisRules::from_store(&redis, &name)?;
+        if !has_redis_rules {
+            // Rules from a file have blocks, overrides and audit records in Redis, for all gateways of this name.
+            live_options = live_options.blocks_in(in_redis);
+        } else {
+            rules = Some(Arc::new(in_redis));
             // Until you put the first rules into Redis, apply the rules of the example.
             let fallback = Rules::parse(include_str!("rules.yaml"))?;
             live_options = live_options.without_rules(WithoutRules::Fallback(fallback));

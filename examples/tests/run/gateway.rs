@@ -116,6 +116,69 @@ fn gateways_share_counters_and_keep_a_copy() {
     }
 }
 
+fn change(method: &str, path: &str, body: &str) -> Request {
+    request(method, path)
+        .header(&format!("authorization: Bearer {TOKEN}"))
+        .header("content-type: application/json")
+        .body(body)
+}
+
+#[test]
+fn block_on_one_gateway_holds_on_all_and_after_restart() {
+    let (redis, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let rules = folder.path().join("rules.yaml");
+    std::fs::write(&rules, RULES).unwrap();
+    let url = redis.url();
+    let settings = [
+        ("REDIS_URL", url.as_str()),
+        ("RULES", rules.to_str().unwrap()),
+        ("ADMIN_PORT", "0"),
+        ("ADMIN_TOKEN", TOKEN),
+    ];
+    let start = || {
+        let gateway = Example::start("gateway", &settings);
+        let admin = gateway.line();
+        let admin = admin.strip_prefix("admin on http://").unwrap().to_owned();
+        (gateway, admin)
+    };
+    let ((one, admin), (other, _)) = (start(), start());
+    let block = r#"{ "target": "ann", "seconds": 3600, "reason": "a stolen key" }"#;
+    let (status, answer) = change("PUT", "/v1/blocks", block).send(&admin);
+    assert!(
+        status == 200 && answer.contains(r#""reach":"all instances""#),
+        "{answer}"
+    );
+    let quota = r#"{ "limit": "minute", "key": "bob", "quota": "7/minute", "for": "1h" }"#;
+    let (status, answer) = change("PUT", "/v1/overrides", quota).send(&admin);
+    assert_eq!(status, 200, "{answer}");
+    let bob = || get("/").header("x-api-key: bob");
+    let is_followed = |gateway: &Example| {
+        gateway.until(|_| ann(), |status, _| status == 403);
+        gateway.until(|_| bob(), |_, answer| answer.contains("\"minute\";q=7"));
+    };
+    is_followed(&one);
+    is_followed(&other);
+    drop((one, other));
+    let (restarted, admin) = start();
+    is_followed(&restarted);
+    let (_, audit) = change("GET", "/v1/audit", "").send(&admin);
+    assert!(audit.contains("a stolen key"), "{audit}");
+}
+
+#[test]
+fn start_without_a_secret_names_the_fix() {
+    let output = std::process::Command::new(crate::example::program("gateway"))
+        .env("ADMIN_TOKEN", "short")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success());
+    assert!(
+        text.contains("error: ") && text.contains("5 bytes") && !text.contains("ShortToken"),
+        "{text}"
+    );
+}
+
 #[test]
 fn gateways_share_rules_and_counters() {
     let redis = RedisServer::start();
