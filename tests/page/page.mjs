@@ -288,12 +288,13 @@ test("page says what an outage of Redis means, and when it is over", async () =>
   redis.stop();
   const stop = load(shared.gateway, [{ key: "pro_1", path: "/", rate: 20 }]);
   await page.locator("#problems", { hasText: "Store redis does not answer: requests get what on_store_failure says." }).waitFor();
-  await page.locator("#problems", { hasText: /The source of the rules does not answer since .*Version 1 stays in force/ }).waitFor();
-  assert.equal(await page.locator("#problems li").count(), 2);
-  await cardOf(page, "second").getByText(/have passed uncounted/).waitFor();
+  await page.locator("#problems", { hasText: /The source of the rules fails since .*Version 1 stays in force/ }).waitFor();
+  await page.locator("#problems", { hasText: /[0-9]+ requests\/s pass uncounted: / }).waitFor();
+  assert.equal(await page.locator("#problems li").count(), 3);
+  await cardOf(page, "second").getByText(/passed uncounted in five minutes/).waitFor();
   // A page opened now cannot load the list of versions, and must not claim that the list is empty.
   await page.reload();
-  await page.locator("#problems li").nth(1).waitFor();
+  await page.locator("#problems li").nth(2).waitFor();
   await page.getByText("Block a client or network").waitFor();
   assert.equal(await page.locator("#versions-none").isVisible(), false);
   assert.equal(await page.locator("#failure").isVisible(), false);

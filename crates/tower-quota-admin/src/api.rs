@@ -11,12 +11,12 @@ use tower_quota::key::{ClientIp, client_ip};
 use tower_quota_live::{LiveRules, RuleStoreError, Version};
 use utoipa::IntoParams;
 
-use crate::AdminOptions;
 use crate::extract::Query;
 use crate::figures::NamedFigures;
+use crate::places::{Place, Places};
 use crate::problem::{Problem, ProblemKind, Result};
 use crate::recent::Feed;
-use crate::streams::Streams;
+use crate::{AdminOptions, Author};
 
 #[derive(Clone)]
 pub(crate) struct Api(pub(crate) Arc<ApiState>);
@@ -26,7 +26,8 @@ pub(crate) struct ApiState {
     pub(crate) title: Option<String>,
     pub(crate) instance: String,
     pub(crate) figures: Vec<NamedFigures>,
-    pub(crate) streams: Arc<Streams>,
+    pub(crate) streams: Arc<Places>,
+    checks: Arc<Places>,
     pub(crate) feed: Feed,
     pub(crate) show_keys: bool,
     client_ip: ClientIp,
@@ -44,6 +45,13 @@ pub(crate) struct Caller(pub(crate) Option<IpAddr>);
 
 pub(crate) struct ShowKeys(pub(crate) bool);
 
+/// A place for a check, a comparison or a changed text of documents, which take seconds. A request
+/// has one.
+#[derive(Clone)]
+pub(crate) struct CheckPlace {
+    _place: Arc<Place>,
+}
+
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ShowQuery {
@@ -59,7 +67,11 @@ impl Api {
             title: options.title.clone(),
             instance: options.instance.clone().unwrap_or_else(this_process),
             figures: options.figures.clone(),
-            streams: Arc::default(),
+            streams: Arc::new(Places::new(
+                AdminOptions::MOST_STREAMS,
+                AdminOptions::MOST_STREAMS_EACH,
+            )),
+            checks: Arc::new(Places::new(AdminOptions::MOST_CHECKS, 1)),
             feed: Feed::new(),
             show_keys: options.show_keys,
             client_ip: options.client_ip.clone().unwrap_or_else(client_ip),
@@ -94,6 +106,31 @@ impl FromRequestParts<Api> for ShowKeys {
             return Err(Problem::new(ProblemKind::KeysHidden, detail));
         }
         Ok(Self(show_keys))
+    }
+}
+
+/// Refuses a check before its body is read, if too many are under way.
+impl FromRequestParts<Api> for CheckPlace {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        if let Some(taken) = parts.extensions.get::<Self>() {
+            return Ok(taken.clone());
+        }
+        let author = parts.extensions.get::<Author>();
+        let author = author.map_or("", |author| author.0.as_str());
+        let place = api.checks.enter(author).ok_or_else(|| {
+            let detail = format_args!(
+                "{} checks and comparisons are under way, or one of your token: wait for its end",
+                AdminOptions::MOST_CHECKS
+            );
+            Problem::new(ProblemKind::TooManyChecks, detail)
+        })?;
+        let place = Self {
+            _place: Arc::new(place),
+        };
+        parts.extensions.insert(place.clone());
+        Ok(place)
     }
 }
 

@@ -60,6 +60,7 @@ fn complete_operation(operation: &mut Operation, role: Role, has_tokens: bool) {
     let mut common = vec![
         ProblemKind::InvalidRequest,
         ProblemKind::Unauthenticated,
+        ProblemKind::TooManyChecks,
         ProblemKind::TooManyStreams,
         ProblemKind::Unavailable,
     ];

@@ -48,6 +48,10 @@ impl AdminOptions {
     /// [`Author`](crate::Author).
     pub const MOST_STREAMS_EACH: usize = 8;
 
+    /// The maximum number of simultaneous checks and comparisons of documents. A token, or an
+    /// [`Author`](crate::Author), has one of them.
+    pub const MOST_CHECKS: usize = 4;
+
     /// Creates options without authentication.
     pub fn new() -> Self {
         Self::default()

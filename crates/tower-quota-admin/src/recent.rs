@@ -18,6 +18,10 @@ const MOST_LIMITS: usize = 200;
 
 const LATENCY: usize = 10;
 
+/// The requests of a limit: admitted, admitted by this limit and refused by another limit, refused,
+/// and uncounted.
+pub(crate) type Counts = [u64; 4];
+
 /// The decisions of a second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Second {
@@ -25,15 +29,17 @@ pub(crate) struct Second {
     at_ms: u64,
     /// The length, in milliseconds. It is long after the process was stopped.
     lasts_ms: u64,
-    /// The requests by limit, as admitted, admitted by this limit and refused by another limit, and
-    /// refused. Limits without requests are absent.
-    limits: BTreeMap<&'static str, [u64; 3]>,
+    /// The requests by limit: admitted, admitted by this limit and refused by another limit, refused,
+    /// and the part of the admitted requests that passed uncounted. Limits without requests are
+    /// absent.
+    #[schema(value_type = BTreeMap<String, [u64; 4]>)]
+    limits: BTreeMap<&'static str, Counts>,
 }
 
 #[derive(Default)]
 pub(crate) struct Recent {
     seconds: VecDeque<Second>,
-    before: Option<(Instant, HashMap<&'static str, [u64; 3]>)>,
+    before: Option<(Instant, HashMap<&'static str, Counts>)>,
     calls: VecDeque<StoreLatency>,
 }
 
@@ -47,13 +53,14 @@ impl Recent {
     pub(crate) fn add(&mut self, now: Instant, at_ms: u64, totals: &[DecisionTotals]) {
         let of_limit = |limit: &DecisionTotals| {
             let admitted = limit.allowed + limit.queued + limit.shadowed + limit.degraded;
-            let counts = [admitted, limit.would_allow, limit.limited + limit.never];
+            let refused = limit.limited + limit.never;
+            let counts = [admitted, limit.would_allow, refused, limit.degraded];
             (limit.limit.as_str(), counts)
         };
         let totals: HashMap<_, _> = totals.iter().map(of_limit).collect();
         if let Some((then, before)) = &self.before {
-            let since = |(limit, counts): (&&'static str, &[u64; 3])| {
-                let old = before.get(limit).unwrap_or(&[0; 3]);
+            let since = |(limit, counts): (&&'static str, &Counts)| {
+                let old = before.get(limit).unwrap_or(&[0; 4]);
                 // A new policy counts from zero.
                 let is_new = counts.iter().zip(old).any(|(now, before)| now < before);
                 let since =
@@ -61,7 +68,7 @@ impl Recent {
                 (*limit, since)
             };
             let mut limits: Vec<_> = totals.iter().map(since).collect();
-            limits.retain(|(_, counts)| *counts != [0; 3]);
+            limits.retain(|(_, counts)| *counts != [0; 4]);
             limits.sort_unstable_by_key(|(_, counts)| rank(counts));
             limits.truncate(MOST_LIMITS);
             let lasts = now.saturating_duration_since(*then).as_millis();
@@ -77,12 +84,12 @@ impl Recent {
         self.before = Some((now, totals));
     }
 
-    pub(crate) fn last_minute(&self) -> HashMap<&'static str, [u64; 3]> {
-        let mut sums: HashMap<&'static str, [u64; 3]> = HashMap::new();
+    pub(crate) fn last_minute(&self) -> HashMap<&'static str, Counts> {
+        let mut sums: HashMap<&'static str, Counts> = HashMap::new();
         for second in self.seconds.iter().rev().take(60) {
             for (limit, counts) in &second.limits {
                 let sum = sums.entry(limit).or_default();
-                (0..3).for_each(|part| sum[part] += counts[part]);
+                (0..4).for_each(|part| sum[part] += counts[part]);
             }
         }
         sums
@@ -114,8 +121,8 @@ impl Recent {
     }
 }
 
-pub(crate) fn rank(counts: &[u64; 3]) -> Reverse<(u64, u64)> {
-    Reverse((counts[2], counts.iter().sum()))
+pub(crate) fn rank(counts: &Counts) -> Reverse<(u64, u64)> {
+    Reverse((counts[2], counts[..3].iter().sum()))
 }
 
 impl Feed {
@@ -174,13 +181,13 @@ mod tests {
         assert_eq!(recent.seconds.len(), KEPT);
         let seconds = recent.seconds(true, &["minute"]);
         assert_eq!((seconds[0].at_ms, seconds[0].lasts_ms), (102_000, 1_000));
-        assert_eq!(seconds[0].limits["minute"], [10, 0, 1]);
+        assert_eq!(seconds[0].limits["minute"], [10, 0, 1, 0]);
         let newest = recent.seconds(false, &["minute"]);
-        assert_eq!(newest[0].limits, BTreeMap::from([("minute", [3, 0, 0])]));
+        assert_eq!(newest[0].limits, BTreeMap::from([("minute", [3, 0, 0, 0])]));
         let minute = recent.last_minute();
         assert_eq!(
             (minute["minute"], minute["login"]),
-            ([593, 0, 59], [0, 0, 7])
+            ([593, 0, 59, 0], [0, 0, 7, 0])
         );
     }
 
@@ -195,6 +202,6 @@ mod tests {
         busy.push(totals("login", 1, 1));
         recent.add(now(), 1_000, &busy);
         assert_eq!(recent.seconds[0].limits.len(), MOST_LIMITS);
-        assert_eq!(recent.seconds[0].limits["login"], [1, 0, 1]);
+        assert_eq!(recent.seconds[0].limits["login"], [1, 0, 1, 0]);
     }
 }

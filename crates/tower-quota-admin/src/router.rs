@@ -66,6 +66,7 @@ pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Rou
             .layer(auth::failures(options.client_ip))
             .layer(from_fn_with_state(tokens, auth::identify))
     };
+    let router = router.layer(from_fn(auth::count));
     let page = page::route(options.own_layer);
     let router = router.merge(public).merge(page);
     Ok(router.layer(from_fn(protect::headers)))

@@ -15,7 +15,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tower_quota::key::{ClientIp, client_ip};
-use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer};
+use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, metrics};
 
 pub(crate) use self::file::TokenFile;
 pub use self::role::Role;
@@ -77,6 +77,19 @@ pub(crate) async fn require(request: Request, next: Next) -> Result<Response> {
         return Err(Problem::new(ProblemKind::Unauthenticated, detail));
     }
     Ok(next.run(request).await)
+}
+
+/// Counts requests by role and status, refused ones too.
+pub(crate) async fn count(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let role = response.headers().get(ROLE);
+    let is_role = |known: &Role| role.is_some_and(|role| role == known.as_str());
+    let role = [Role::Read, Role::Operate, Role::Rules]
+        .into_iter()
+        .find(is_role);
+    let status = response.status().as_u16();
+    metrics::record_admin_request(role.map_or("none", Role::as_str), status);
+    response
 }
 
 /// Answers too low a role with 403. A request without a role has all rights.

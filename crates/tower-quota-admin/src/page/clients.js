@@ -70,7 +70,7 @@ async function pollTop() {
 function blockClient(client) {
   confirmChange({
     title: "Block this client?", action: "Block", asks: ["seconds"], done: blockText,
-    text: `All requests of ${scopeName(client.scope)} ${nameOf(client)} get status 403, on all instances.`,
+    text: `All requests of ${scopeName(client.scope)} ${nameOf(client)} get status 403, ${reach()}.`,
     act: ({ reason, seconds }) => putBlock({ target: `hash:${client.hash}`, scope: client.scope, seconds: Number(seconds), reason }),
   });
 }
@@ -102,7 +102,7 @@ function grant(client) {
 function override(client) {
   changeLimit(client, {
     title: "Give this client another quota?", action: "Override", asks: ["quota", "seconds"],
-    text: `One limit has another quota for ${nameOf(client)}, on all instances, until it ends.`,
+    text: `One limit has another quota for ${nameOf(client)}, ${reach()}, until the override ends.`,
     done: ({ limit, quota, until }) => `Limit ${limit} of ${nameOf(client)} is ${quota} until ${instant(until)}.`,
     act: async ({ reason, quota, seconds, limit = client.limits[0] }) => (await send("PUT", "v1/overrides", {
       body: body(client, { limit, quota, for: `${seconds}s`, reason }),

@@ -125,21 +125,15 @@ setInterval(() => {
   if (state.session) showState();
 }, 500);
 
-function showHealth({ health: { rules, stores, waiting, refusal_cache: cache, mistakes }, limits, store_latency: latency }) {
-  const problems = mistakes.map(mistake => mistake.message);
-  const stays = rules?.in_force ? `Version ${rules.in_force.number} stays in force.` : "";
-  if (rules && !rules.in_force) problems.unshift(`No rules are in force yet: ${limits.length ? "the limits of the program hold" : "every request gets status 503"} until you put rules.`);
-  if (rules?.last_error) {
-    const what = rules.is_reachable ? "The newest rules cannot be used" : "The source of the rules does not answer";
-    problems.unshift(`${what} since ${instant(rules.failing_since)}: ${rules.last_error}. ${stays}`);
-  }
-  for (const store of stores) if (!store.available) problems.unshift(`Store ${store.name} does not answer: requests get what on_store_failure says.`);
-  show(at("problems"), problems, { id: text => text, create: () => make("li", "problem"), update: setText });
+function showHealth({ health: { problems, outage, rules, stores, waiting, refusal_cache: cache, mistakes }, store_latency: latency }) {
+  const seen = mistakes.map(({ message, last_seen: last }) => `${message} Last seen ${instant(last)}.`);
+  const lines = [...problems.map(problem => problem.replace(ISO, instant)), ...seen];
+  show(at("problems"), lines, { id: text => text, create: () => make("li", "problem"), update: setText });
 
   const inForce = rules?.in_force;
   const figures = [
     ...(rules ? [["Rules", inForce ? `Version ${inForce.number}` : "None", `${inForce ? `since ${instant(inForce.since)}, ` : ""}from ${rules.store}`]] : []),
-    ...stores.map(store => [`Store ${store.name}`, ...storeText(store, latency)]),
+    ...stores.map(store => [`Store ${store.name}`, ...storeText(store, latency, outage)]),
     latency
       ? ["Store latency", `${milliseconds(latency.p99_us)} ms`, `99 % of ${number(latency.calls)} calls in ten seconds; half within ${milliseconds(latency.p50_us)} ms`]
       : ["Store latency", "No calls", "in the last ten seconds"],
@@ -154,10 +148,10 @@ function showHealth({ health: { rules, stores, waiting, refusal_cache: cache, mi
 }
 
 /** Returns the state of a store, and its figures in words. A store that nobody has asked says nothing about itself. */
-function storeText({ available, figures }, latency) {
+function storeText({ available, figures }, latency, outage) {
   const { entries, capacity, bytes, definitions, breakers_closed: closed, breakers_open: open, ...others } = figures;
   const isMemory = definitions !== undefined;
-  const value = !available ? "Does not answer" : isMemory ? `${number(entries)} counters` : latency ? "Answers" : "Not asked";
+  const value = !available ? "Does not answer" : isMemory ? `${number(entries)} counters` : outage ? "Fails" : latency ? "Answers" : "Not asked";
   const parts = Object.entries(others).filter(([, value]) => value > 0).map(([name, value]) => `${name.replaceAll("_", " ")}: ${number(value)}`);
   if (isMemory) parts.unshift(`room for ${number(capacity)}`);
   if (open !== undefined) parts.unshift(open > 0 ? `breaker open (${open} of ${open + closed})` : "breaker closed");
@@ -198,9 +192,10 @@ function showLimits() {
       card.canvas.setAttribute("role", "img");
       return card;
     },
-    update: (card, { limit, quota, scope, shadowed, degraded }) => {
+    update: (card, { limit, quota, scope, shadowed }) => {
       const [admitted, elsewhere, refused] = rates.get(limit);
       const share = refused > 0 ? ` (${Math.max(1, Math.round((100 * refused) / (admitted + refused)))} %)` : "";
+      const uncounted = state.seconds.reduce((sum, { limits }) => sum + (limits[limit]?.[3] ?? 0), 0);
       const others = refusing.filter(other => other !== limit);
       setText(card.name, limit);
       setText(card.quota, `${quota.replace("/", " per ").replaceAll("_", " ").replace(/\d{4,}/g, digits => number(Number(digits)))}, ${scopeText(scope)}`);
@@ -211,7 +206,7 @@ function showLimits() {
         isBusy.has(limit) ? "" : "no requests in five minutes",
         elsewhere > 0 ? `${rate(elsewhere)} refused by ${others.length === 1 ? others[0] : "other limits"}` : "",
         shadowed ? `${number(shadowed)} would be refused (shadow)` : "",
-        degraded ? `${number(degraded)} have passed uncounted` : "",
+        uncounted ? `${number(uncounted)} passed uncounted in five minutes` : "",
       ].filter(Boolean).join(", "));
       card.classList.toggle("idle", !isBusy.has(limit));
       card.canvas.setAttribute("aria-label", `Requests per second of limit ${limit} in the last five minutes`);
@@ -261,15 +256,19 @@ expands("overrides", showOverrides);
 function endOverride(entry) {
   confirmChange({
     title: "End this override?", action: "End now", done: `The override of ${keyName(entry)} has ended.`,
-    text: `Limit ${entry.limit} of ${keyName(entry)} has its own quota again at once, on all instances.`,
+    text: `Limit ${entry.limit} of ${keyName(entry)} has its own quota again at once, ${reach()}.`,
     act: ({ reason }) => send("POST", "v1/overrides/remove", { reason, body: { id: entry.id } }),
   });
 }
 
-/** Says which clients an answer of `PUT /v1/blocks` is about. */
-function blockText({ id, kind, target, until }) {
+/** Says where blocks and overrides hold. */
+const reach = () => (state.snapshot?.health.rules?.blocks_are_shared ? "on all instances" : "on this instance only, until it ends");
+
+/** Says which clients an answer of `PUT /v1/blocks` is about, and where the block holds. */
+function blockText({ id, kind, target, until, reach, note }) {
   const client = target.key ? `${scopeName(target.key.scope)} ${id}` : id;
-  return `${client} is ${kind === "block" ? "blocked" : "allowed"} until ${instant(until)}.`;
+  const doubt = note ? ` It may have no effect: ${note}.` : "";
+  return `${client} is ${kind === "block" ? "blocked" : "allowed"} until ${instant(until)}, on ${reach}.${doubt}`;
 }
 
 const putBlock = async body => (await send("PUT", "v1/blocks", { body })).json();
@@ -278,7 +277,7 @@ function unblock(id, kind = "block") {
   const word = kind === "block" ? "block" : "allowance";
   confirmChange({
     title: `Remove this ${word}?`, action: "Remove", done: `The ${word} of ${id} is removed.`,
-    text: `The ${word} of ${id} ends at once, on all instances.`,
+    text: `The ${word} of ${id} ends at once, ${reach()}.`,
     act: ({ reason }) => send("POST", "v1/blocks/remove", { reason, body: { target: id } }),
   });
 }
@@ -286,7 +285,7 @@ function unblock(id, kind = "block") {
 for (const [id, kind, action, effect] of [["add-block", "block", "Block", "get status 403"], ["add-allowance", "allow", "Allow", "pass uncounted"]]) {
   at(id).addEventListener("click", () => confirmChange({
     title: `${action} a client or network`, action, asks: ["target", "seconds"], done: blockText,
-    text: `All requests of these clients ${effect}, on all instances.`,
+    text: `All requests of these clients ${effect}, ${reach()}.`,
     act: ({ reason, seconds, target, scope, force }) =>
       putBlock({ target: target.trim(), scope: scope || undefined, force, kind, seconds: Number(seconds), reason }),
   }));

@@ -10,14 +10,18 @@ function showVersions() {
   const versions = state.history?.versions ?? [];
   at("rules").hidden = !state.history;
   setText(at("rules-source"), isReadOnly ? `The rules are only read from ${store}: change them there.` : "");
+  setText(at("versions-none"), inForce ? `${store} has no versions. Version ${inForce.number} is in force here.` : "There are no rules yet.");
   show(at("versions"), most("versions", versions, 5), {
     id: version => version.number,
     create: () => makeRow({ Show: showText, Changes: showChanges, "Roll back": rollBack }),
-    update: (row, { number, author, comment, time }) => {
+    update: (row, { number, author, comment, time, rejected, in_force_since: since, in_force_until: until }) => {
       const isInForce = number === inForce?.number;
-      row.main.replaceChildren(`Version ${number} `, make("span", isInForce ? "badge good" : "badge", isInForce ? "In force" : ""));
-      setText(row.detail, `${instant(time)}, by ${author}${comment ? `: ${comment}` : ""}`);
-      row.buttons["Roll back"].hidden = isReadOnly || number === state.history.current;
+      const [badge, className] = isInForce ? ["In force", "badge good"] : rejected ? ["Rejected", "badge bad"] : ["", "badge"];
+      row.main.replaceChildren(`Version ${number} `, make("span", className, badge));
+      // What this instance has seen since its start.
+      const fate = rejected ? `. Rejected here: ${rejected}` : since && until ? `. In force here from ${instant(since)} to ${instant(until)}` : "";
+      setText(row.detail, `${instant(time)}, by ${author}${comment ? `: ${comment}` : ""}${fate}`);
+      row.buttons["Roll back"].hidden = isReadOnly || Boolean(rejected) || number === state.history.current;
       row.buttons.Changes.hidden = number === versions.at(-1).number;
       nameButtons(row, `version ${number}`);
     },

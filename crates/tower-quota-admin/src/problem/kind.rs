@@ -33,6 +33,8 @@ pub enum ProblemKind {
     InvalidValue,
     /// Status 428. A change of the rules needs `If-Match` with your version.
     VersionRequired,
+    /// Status 429. Too many checks or comparisons of documents are under way, or one of your token.
+    TooManyChecks,
     /// Status 429. All event streams are in use.
     TooManyStreams,
     /// Status 503. The store or the source of the rules does not answer.
@@ -70,7 +72,7 @@ impl ProblemKind {
             Self::UnsupportedType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::InvalidRules | Self::InvalidValue => StatusCode::UNPROCESSABLE_ENTITY,
             Self::VersionRequired => StatusCode::PRECONDITION_REQUIRED,
-            Self::TooManyStreams => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooManyChecks | Self::TooManyStreams => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable | Self::Timeout => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -92,6 +94,7 @@ impl ProblemKind {
             Self::InvalidRules => "The rules have errors",
             Self::InvalidValue => "Invalid value",
             Self::VersionRequired => "If-Match is required",
+            Self::TooManyChecks => "Too many checks",
             Self::TooManyStreams => "Too many event streams",
             Self::Unavailable => "Unavailable",
             Self::Timeout => "The answer took too long",

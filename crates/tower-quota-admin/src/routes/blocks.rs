@@ -5,12 +5,15 @@ use core::time::Duration;
 use axum::extract::State;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use tower_quota_live::{Block, BlockTarget, NewBlock, Target};
+use tower_quota::TopWindow;
+use tower_quota::key::KeyExtractor;
+use tower_quota_live::{Block, BlockTarget, ChangeError, NewBlock, RuleStoreError, Target};
 use utoipa::ToSchema;
 
 use super::clients::{HASH, listed};
 use super::end::LONGEST;
 use super::history::MostQuery;
+use super::reach::{Reach, Reaching};
 use crate::api::{Api, Caller, ShowKeys, ShowQuery};
 use crate::change::{Change, ChangeHeaders};
 use crate::extract::{Json, Query};
@@ -62,11 +65,13 @@ pub(crate) struct RemoveBody {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BlockList {
     blocks: Vec<Block>,
+    /// Where these and new blocks hold.
+    reach: Reach,
     /// The scopes of the keys of the limits in force.
     scopes: Vec<String>,
 }
 
-/// Lists the blocks and allowances in force on all instances, the latest `count` of them.
+/// Lists the blocks and allowances in force, the latest `count` of them.
 #[utoipa::path(
     get, path = "/v1/blocks", operation_id = "blocks", params(MostQuery, ShowQuery),
     responses((status = 200, body = BlockList), (status = 403)),
@@ -78,7 +83,11 @@ pub(crate) async fn list(
 ) -> Result<Json<BlockList>> {
     let blocks = shown(api.live.blocks(), query, show)?;
     let scopes = api.live.scopes();
-    Ok(Json(BlockList { blocks, scopes }))
+    Ok(Json(BlockList {
+        blocks,
+        reach: Reach::of(&api),
+        scopes,
+    }))
 }
 
 pub(super) fn shown(mut blocks: Vec<Block>, query: MostQuery, show: bool) -> Result<Vec<Block>> {
@@ -94,17 +103,21 @@ pub(super) fn shown(mut blocks: Vec<Block>, query: MostQuery, show: bool) -> Res
         .collect())
 }
 
-/// Blocks or allows a client or a network on all instances, and replaces an earlier block.
+/// Blocks or allows a client or a network on the instances of `reach`, and replaces an earlier
+/// block.
+///
+/// If the store of the blocks does not answer, the block holds on this instance until the store
+/// answers.
 #[utoipa::path(
     put, path = "/v1/blocks", operation_id = "block", params(ChangeHeaders), request_body = BlockBody,
-    responses((status = 200, body = Block), (status = 404), (status = 422)),
+    responses((status = 200, body = Reaching), (status = 404), (status = 422)),
 )]
 pub(crate) async fn put(
     State(api): State<Api>,
     Caller(caller): Caller,
     change: Change,
     Json(body): Json<BlockBody>,
-) -> Result<Json<Block>> {
+) -> Result<Json<Reaching>> {
     let length = length(body.seconds)?;
     let by = change.because(&body.reason)?;
     let target = resolve(&api, &body.target, body.scope.as_deref())?;
@@ -116,8 +129,47 @@ pub(crate) async fn put(
         NewKind::Block => NewBlock::block(length, by),
         NewKind::Allow => NewBlock::allow(length, by),
     };
+    let note = match body.kind {
+        NewKind::Block => unseen(&api, &target),
+        NewKind::Allow => None,
+    };
     let target = BlockTarget::Resolved(&target);
-    Ok(Json(hidden(api.live.block(target, new).await?)))
+    let (block, reach) = match api.live.block(target, new.clone()).await {
+        Err(ChangeError::Store(RuleStoreError::Unavailable { .. })) => {
+            let block = api.live.block_here(target, new).await?;
+            (block, Reach::HereForNow)
+        }
+        block => (block?, Reach::of(&api)),
+    };
+    Ok(Json(Reaching {
+        block: hidden(block),
+        reach,
+        note,
+    }))
+}
+
+/// Says if none of the busy clients is in a blocked network, which is often the address of a client
+/// behind a proxy that the rules do not trust.
+fn unseen(api: &Api, target: &Target) -> Option<String> {
+    let Target::Network(network) = target else {
+        return None;
+    };
+    let busy = api.live.handle().top_busy(TopWindow::Hour);
+    let mut addresses = busy.iter().filter_map(|client| client.key.to_address());
+    let first = addresses.next()?;
+    // Limits count networks of IPv6 addresses, which may be larger than the blocked one.
+    let is_small = network.addr().is_ipv6() && network.prefix_len() > 32;
+    if is_small || network.contains(&first) || addresses.any(|it| network.contains(&it)) {
+        return None;
+    }
+    let client_ip = api.live.in_force()?.rules.client_ip();
+    let source = match client_ip.scope().as_str().split_once(" of ") {
+        Some((_, header)) => format!("the header {header} of your trusted proxies"),
+        None => "the peer, because the rules have no `trusted_proxies`".to_owned(),
+    };
+    Some(format!(
+        "no busy client of the last hour is in {network}: `client_ip` reads {source}"
+    ))
 }
 
 /// Removes a block or an allowance by its id or its target.
@@ -134,14 +186,24 @@ pub(crate) async fn remove(
     // An id with a space belongs to an override, which this route does not remove.
     let mut removed = match id.contains(' ') {
         true => None,
-        false => api.live.unblock(id, change.by()).await?,
+        false => unblock(&api, id, &change).await?,
     };
     if removed.is_none() && id == body.target {
         let id = resolve(&api, id, body.scope.as_deref())?.id();
-        removed = api.live.unblock(&id, change.by()).await?;
+        removed = unblock(&api, &id, &change).await?;
     }
     let missing = || Problem::not_found("there is no such block or allowance: see /v1/blocks");
     removed.map(|_| StatusCode::NO_CONTENT).ok_or_else(missing)
+}
+
+/// Removes a block, on this instance only while the store does not answer.
+async fn unblock(api: &Api, id: &str, change: &Change) -> Result<Option<Block>> {
+    match api.live.unblock(id, change.by()).await {
+        Err(ChangeError::Store(RuleStoreError::Unavailable { .. })) => {
+            Ok(api.live.unblock_here(id, change.by()).await?)
+        }
+        removed => Ok(removed?),
+    }
 }
 
 fn resolve(api: &Api, text: &str, scope: Option<&str>) -> Result<Target> {

@@ -4,7 +4,7 @@ use tower_quota_live::ChangeError;
 use tower_quota_rules::{Problems, TestReport};
 use utoipa::ToSchema;
 
-use crate::api::Api;
+use crate::api::{Api, CheckPlace};
 use crate::body::DocumentBody;
 use crate::extract::Json;
 use crate::problem::Result;
@@ -26,10 +26,11 @@ pub(crate) struct CheckReport {
 #[utoipa::path(
     post, path = "/v1/rules/check", operation_id = "check",
     request_body(content((serde_json::Value = "application/yaml"), (serde_json::Value = "application/json"))),
-    responses((status = 200, body = CheckReport)),
+    responses((status = 200, body = CheckReport), (status = 429)),
 )]
 pub(crate) async fn check(
     State(api): State<Api>,
+    _place: CheckPlace,
     DocumentBody(text): DocumentBody,
 ) -> Result<Json<CheckReport>> {
     Ok(Json(match api.live.check(text).await {

@@ -12,6 +12,7 @@ use crate::api::Api;
 use crate::body::DocumentBody;
 use crate::change::{Change, ChangeHeaders};
 use crate::extract::{Json, Query};
+use crate::hide::SeesKeys;
 use crate::precondition::{Expected, has, tag};
 use crate::problem::{Problem, ProblemKind, Result};
 
@@ -33,6 +34,8 @@ pub(crate) struct GetQuery {
 }
 
 /// Returns the text of the rules in force on this instance. The ETag is their version.
+///
+/// A caller who may not change the rules gets hashes instead of keys, unless the server shows keys.
 #[utoipa::path(
     get, path = "/v1/rules", operation_id = "rules", params(GetQuery),
     responses(
@@ -43,6 +46,7 @@ pub(crate) struct GetQuery {
 )]
 pub(crate) async fn get(
     State(api): State<Api>,
+    sees_keys: SeesKeys,
     Query(GetQuery { newest }): Query<GetQuery>,
     headers: HeaderMap,
 ) -> Result<Response> {
@@ -56,7 +60,7 @@ pub(crate) async fn get(
     Ok(if has(&headers, &tag) {
         (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response()
     } else {
-        text(version)
+        text(sees_keys.version(&api, version).await?)
     })
 }
 

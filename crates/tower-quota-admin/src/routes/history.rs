@@ -1,14 +1,15 @@
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use tower_quota_live::VersionInfo;
+use tower_quota_live::{VersionFate, VersionInfo};
 use tower_quota_rules::Difference;
 use utoipa::{IntoParams, ToSchema};
 
 use super::document::{expecting, in_force, put_version, text};
-use crate::api::Api;
+use crate::api::{Api, CheckPlace};
 use crate::change::{Change, ChangeHeaders};
 use crate::extract::{Json, Path, Query};
+use crate::hide::{SeesKeys, hide_difference};
 use crate::precondition::Expected;
 use crate::problem::{Problem, Result};
 
@@ -20,9 +21,18 @@ const MOST_DIFFERENCES: usize = 1_000;
 /// The versions in the source, the newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct History {
-    versions: Vec<VersionInfo>,
+    versions: Vec<HistoryVersion>,
     /// The version to base a change on. If it is invalid, an earlier version is in force.
     current: Option<u64>,
+}
+
+/// A version, and what this instance has done with it since its start.
+#[derive(Debug, Serialize, ToSchema)]
+struct HistoryVersion {
+    #[serde(flatten)]
+    version: VersionInfo,
+    #[serde(flatten)]
+    fate: VersionFate,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -85,8 +95,13 @@ pub(crate) async fn history(
     State(api): State<Api>,
     Query(query): Query<MostQuery>,
 ) -> Result<Json<History>> {
+    let versions = api.live.history(query.or(ALL_VERSIONS)?).await?.into_iter();
+    let with_fate = |version| HistoryVersion {
+        fate: api.live.fate(&version),
+        version,
+    };
     Ok(Json(History {
-        versions: api.live.history(query.or(ALL_VERSIONS)?).await?,
+        versions: versions.map(with_fate).collect(),
         current: api.live.stored().await?.current,
     }))
 }
@@ -100,17 +115,24 @@ pub(crate) async fn history(
         (status = 404),
     ),
 )]
-pub(crate) async fn version(State(api): State<Api>, Path(number): Path<u64>) -> Result<Response> {
-    Ok(text(api.version(number).await?))
+pub(crate) async fn version(
+    State(api): State<Api>,
+    sees_keys: SeesKeys,
+    Path(number): Path<u64>,
+) -> Result<Response> {
+    let version = api.version(number).await?;
+    Ok(text(sees_keys.version(&api, version).await?))
 }
 
 /// Lists the differences between two versions, by path.
 #[utoipa::path(
     get, path = "/v1/rules/diff", operation_id = "diff", params(DiffQuery),
-    responses((status = 200, body = Diff), (status = 404), (status = 422)),
+    responses((status = 200, body = Diff), (status = 404), (status = 422), (status = 429)),
 )]
 pub(crate) async fn diff(
     State(api): State<Api>,
+    _place: CheckPlace,
+    sees_keys: SeesKeys,
     Query(DiffQuery { from, to }): Query<DiffQuery>,
 ) -> Result<Json<Diff>> {
     let before = api.version(from).await?;
@@ -119,12 +141,16 @@ pub(crate) async fn diff(
         None => in_force(&api)?.version.clone(),
     };
     let to = after.number;
+    let mut hidden = sees_keys.hidden(&api, &before).await?;
+    hidden.extend(sees_keys.hidden(&api, &after).await?);
     let compared = api.live.differences(before, after, MOST_DIFFERENCES);
     let (differences, more) = compared.await?;
+    let differences = differences.into_iter();
+    let differences = differences.map(|difference| hide_difference(difference, &hidden));
     Ok(Json(Diff {
         from,
         to,
-        differences,
+        differences: differences.collect(),
         more,
     }))
 }

@@ -11,5 +11,6 @@ pub(crate) mod explain;
 pub(crate) mod health;
 pub(crate) mod history;
 pub(crate) mod overrides;
+mod reach;
 pub(crate) mod top;
 pub(crate) mod totals;

@@ -10,6 +10,7 @@ use super::blocks::{hidden, shown};
 use super::clients::HASH;
 use super::end::{end, invalid, read};
 use super::history::MostQuery;
+use super::reach::{Reach, Reaching};
 use crate::api::{Api, ShowKeys, ShowQuery};
 use crate::change::{Change, ChangeHeaders};
 use crate::extract::{Json, Query};
@@ -49,6 +50,8 @@ pub(crate) struct EndBody {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OverrideList {
     overrides: Vec<Block>,
+    /// Where these and new overrides hold.
+    reach: Reach,
 }
 
 /// Lists the overrides in force. With `count`, lists the latest.
@@ -62,19 +65,23 @@ pub(crate) async fn list(
     ShowKeys(show): ShowKeys,
 ) -> Result<Json<OverrideList>> {
     let overrides = shown(api.live.overrides(), query, show)?;
-    Ok(Json(OverrideList { overrides }))
+    Ok(Json(OverrideList {
+        overrides,
+        reach: Reach::of(&api),
+    }))
 }
 
-/// Gives a client another quota of a limit on all instances, and replaces an earlier override.
+/// Gives a client another quota of a limit on the instances of `reach`, and replaces an earlier
+/// override.
 #[utoipa::path(
     put, path = "/v1/overrides", operation_id = "override", params(ChangeHeaders), request_body = OverrideBody,
-    responses((status = 200, body = Block), (status = 404), (status = 422)),
+    responses((status = 200, body = Reaching), (status = 404), (status = 422)),
 )]
 pub(crate) async fn put(
     State(api): State<Api>,
     change: Change,
     Json(body): Json<OverrideBody>,
-) -> Result<Json<Block>> {
+) -> Result<Json<Reaching>> {
     let quota = read::<Grant>(&body.quota)?.quota().copied();
     let quota = quota.unwrap_or(Quota::per_second(MOST_A_SECOND));
     let until = end(body.r#for.as_deref(), body.until)?;
@@ -90,7 +97,11 @@ pub(crate) async fn put(
         None => live.client_target(&body.limit, &body.key)?,
     };
     let made = live.override_quota(&body.limit, &client, quota, until, by);
-    Ok(Json(hidden(made.await?)))
+    Ok(Json(Reaching {
+        block: hidden(made.await?),
+        reach: Reach::of(&api),
+        note: None,
+    }))
 }
 
 /// Ends an override early.

@@ -7,7 +7,7 @@ use tower_quota_rules::QuotaText;
 use utoipa::ToSchema;
 
 use crate::api::Api;
-use crate::recent::rank;
+use crate::recent::{Counts, rank};
 
 const LISTED: usize = 50;
 
@@ -64,7 +64,7 @@ impl Latency {
 /// limits.
 pub(crate) fn listed(
     api: &Api,
-    last_minute: &HashMap<&'static str, [u64; 3]>,
+    last_minute: &HashMap<&'static str, Counts>,
 ) -> (Vec<LimitTotals>, usize) {
     let mut totals = api.live.handle().decision_totals();
     totals.sort_by_cached_key(|limit| {

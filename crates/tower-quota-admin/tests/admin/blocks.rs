@@ -131,3 +131,54 @@ async fn impossible_block_is_a_problem() {
         problem(response, ProblemKind::InvalidValue).await;
     }
 }
+
+#[tokio::test]
+async fn block_says_where_it_holds() {
+    let alone = Instance::with_rules().await;
+    let here = "this instance only, until it ends";
+    assert_eq!(alone.json("/v1/blocks").await["reach"], here);
+    assert_eq!(alone.json("/v1/overrides").await["reach"], here);
+    assert_eq!(alone.block("ann").await["reach"], here);
+
+    let server = RedisServer::start();
+    let rules = RedisRules::new(&server.url(), "reach").unwrap();
+    let instance = Instance::with(rules, options()).await;
+    let put = instance.put_rules(RULES).header("If-None-Match", "*");
+    assert_eq!(send(put).await.status(), 200);
+    assert_eq!(instance.json("/v1/blocks").await["reach"], "all instances");
+    assert_eq!(instance.block("ann").await["reach"], "all instances");
+
+    server.pause();
+    let block = instance.block("bob").await;
+    assert_eq!(
+        block["reach"],
+        "this instance only, until the store answers"
+    );
+    assert_eq!(instance.ask("bob").await, 403);
+    assert_eq!(instance.unblock("ann").await.status(), 204);
+    assert_eq!(instance.ask("ann").await, 200);
+    server.resume();
+}
+
+#[tokio::test]
+async fn network_without_clients_has_a_note() {
+    let instance = Instance::with_rules().await;
+    let block = async |network: &str| {
+        let body = json!({ "target": network, "seconds": 60, "force": true });
+        let put = instance.request(Method::PUT, "/v1/blocks").json(&body);
+        let answer: Value = send(put).await.json().await.unwrap();
+        answer["note"].clone()
+    };
+    assert_eq!(block("198.51.100.7").await, Value::Null, "no request yet");
+    // Busy clients are a sample.
+    for _ in 0..500 {
+        send(instance.client.get(&instance.service)).await;
+    }
+    let note = block("198.51.100.7").await;
+    let note = note.as_str().unwrap();
+    assert!(
+        note.contains("198.51.100.7") && note.contains("reads the peer"),
+        "{note}"
+    );
+    assert_eq!(block("127.0.0.0/8").await, Value::Null);
+}

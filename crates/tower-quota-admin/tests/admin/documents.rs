@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tower_quota_admin::ProblemKind;
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{LiveOptions, MemoryRules, NewVersion, RedisRules, RuleStore};
 
-use crate::server::{HOLDER, Instance, RULES, number, options, problem, send};
+use crate::server::{HOLDER, Instance, RULES, TOKEN, number, options, problem, send};
 
 fn stricter() -> String {
     RULES.replace("5/minute", "2/minute")
@@ -261,8 +262,12 @@ async fn broken_version_is_shown_on_request() {
 
 #[tokio::test]
 async fn service_goes_on_during_large_diffs() {
-    // Four diffs take longer than the default deadline of the API on a busy machine.
-    let options = options().timeout(Duration::from_secs(600));
+    // Four diffs take longer than the default deadline of the API on a busy machine. A token has one at a time.
+    let token = |number: usize| format!("a token for diff {number}");
+    let options = [0, 1, 2, 3].into_iter().fold(
+        options().timeout(Duration::from_secs(600)),
+        |options, number| options.bearer_token(format!("diff {number}"), token(number)),
+    );
     let instance = Instance::with(MemoryRules::new(), options).await;
     let first = instance.put_rules(RULES).header("If-None-Match", "*");
     assert_eq!(send(first).await.status(), 200);
@@ -275,9 +280,9 @@ async fn service_goes_on_during_large_diffs() {
     }
     let put = instance.put_rules(&large).header("If-Match", "*");
     assert_eq!(send(put).await.status(), 200);
-    let diffs = [0; 4].map(|_| {
-        let diff = instance.request(Method::GET, "/v1/rules/diff?from=1&to=2");
-        tokio::spawn(diff.send())
+    let diffs = [0, 1, 2, 3].map(|number| {
+        let diff = instance.anonymous(Method::GET, "/v1/rules/diff?from=1&to=2");
+        tokio::spawn(diff.bearer_auth(token(number)).send())
     });
     let mut asked = 0;
     while !diffs.iter().all(JoinHandle::is_finished) {
@@ -291,4 +296,68 @@ async fn service_goes_on_during_large_diffs() {
     }
     // This runtime has one thread. If diffs ran on it, only a few requests would pass in between.
     assert!(asked > 40, "{asked} requests");
+}
+
+#[tokio::test]
+async fn history_marks_rejected_and_replaced_versions() {
+    let server = RedisServer::start();
+    let rules = || RedisRules::new(&server.url(), "fates").unwrap();
+    let instance = Instance::with(rules(), options()).await;
+    for condition in ["If-None-Match", "If-Match"] {
+        let put = instance.put_rules(RULES).header(condition, "*");
+        assert_eq!(send(put).await.status(), 200);
+    }
+    // Another program does not check its document.
+    let broken = NewVersion::new("limits: [{ name: one, quota: lots }]", "mallory");
+    rules().put(None, broken).await.unwrap();
+    let rejected = async {
+        loop {
+            let history = instance.json("/v1/rules/history").await;
+            if history["versions"][0]["rejected"].is_string() {
+                return history;
+            }
+        }
+    };
+    let history = tokio::time::timeout(Duration::from_secs(20), rejected).await;
+    let history = history.unwrap();
+    let [broken, second, first] = [0, 1, 2].map(|number| &history["versions"][number]);
+    assert!(
+        broken["rejected"].as_str().unwrap().contains("lots"),
+        "{broken}"
+    );
+    assert_eq!(broken.get("in_force_since"), None);
+    assert!(second["in_force_since"].is_string() && second.get("in_force_until").is_none());
+    assert_eq!(first["in_force_until"], second["in_force_since"]);
+}
+
+#[tokio::test]
+async fn token_has_one_check_at_a_time() {
+    let instance = Instance::with_rules().await;
+    let address = instance.admin.strip_prefix("http://").unwrap();
+    let slow = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /v1/rules/check HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {TOKEN}\r\nexpect: 100-continue\r\n\
+         content-type: application/yaml\r\ncontent-length: 1000\r\n\r\n"
+    );
+    slow.writable().await.unwrap();
+    assert_eq!(slow.try_write(head.as_bytes()).unwrap(), head.len());
+    // The server asks for the body once the check has its place.
+    slow.readable().await.unwrap();
+    let mut answer = [0; 100];
+    let length = slow.try_read(&mut answer).unwrap();
+    assert!(answer[..length].starts_with(b"HTTP/1.1 100 "));
+
+    let check = async || {
+        let check = instance.request(Method::POST, "/v1/rules/check");
+        send(check.header("Content-Type", "application/yaml").body(RULES)).await
+    };
+    problem(check().await, ProblemKind::TooManyChecks).await;
+    // A change has a place of its own.
+    let put = instance.put_rules(RULES).header("If-Match", "*");
+    assert_eq!(send(put).await.status(), 200);
+    drop(slow);
+    let is_free = async { while check().await.status() != 200 {} };
+    tokio::time::timeout(Duration::from_secs(20), is_free)
+        .await
+        .unwrap();
 }

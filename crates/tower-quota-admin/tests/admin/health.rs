@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use tower_quota_admin::{AdminOptions, ProblemKind};
+use tower_quota_dev::RedisServer;
+use tower_quota_live::{LiveOptions, MemoryRules};
+use tower_quota_redis::RedisStore;
 
-use crate::server::{Instance, RULES, problem, send};
+use crate::server::{Instance, RULES, options, problem, send};
 
 #[tokio::test]
 async fn health_names_rules_and_stores() {
@@ -22,6 +25,69 @@ async fn health_names_rules_and_stores() {
     assert_eq!(health["rules"]["in_force"]["number"], 1);
     assert_eq!(health["stores"][0]["name"], "memory");
     assert_eq!(health["stores"][0]["figures"]["entries"], 1);
+}
+
+/// Starts an instance that counts in this Redis, with rules.
+async fn counting_in(redis: &RedisServer) -> Instance {
+    let store = RedisStore::connect(&redis.url()).await.unwrap();
+    let figures = store.clone();
+    let options = options().store_figures("redis", move || figures.stats());
+    let instance = Instance::counting(store, MemoryRules::new(), options, LiveOptions::new()).await;
+    let put = instance.put_rules(RULES).header("If-None-Match", "*");
+    assert_eq!(send(put).await.status(), 200);
+    instance
+}
+
+#[tokio::test]
+async fn health_is_red_while_requests_pass_uncounted() {
+    for (command, undo, cause) in [
+        ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "read only"),
+        ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "OOM"),
+    ] {
+        let redis = RedisServer::start();
+        let instance = counting_in(&redis).await;
+        assert_eq!(instance.ask("ann").await, 200);
+        assert_eq!(instance.json("/v1/health").await["healthy"], true);
+
+        redis.command(command).unwrap();
+        for _ in 0..30 {
+            assert_eq!(instance.ask("ann").await, 200);
+        }
+        let health = instance.json("/v1/health").await;
+        assert_eq!(health["healthy"], false, "{health}");
+        let outage = &health["outage"];
+        // A busy machine overloads the store, so the instance counts some requests by itself.
+        let uncounted = outage["uncounted"].as_u64().unwrap();
+        let all = uncounted + outage["local"].as_u64().unwrap();
+        assert!(uncounted > 0 && all == 30, "{health}");
+        let problem = health["problems"][0].as_str().unwrap();
+        assert!(problem.contains("requests/s pass uncounted"), "{problem}");
+        assert!(problem.contains(cause), "{problem}");
+
+        // The last ten seconds have uncounted requests.
+        redis.command(undo).unwrap();
+        assert_eq!(instance.ask("bob").await, 200);
+        assert_eq!(instance.json("/v1/health").await["healthy"], false);
+    }
+}
+
+#[tokio::test]
+async fn missing_rules_are_no_mistake_afterwards() {
+    let instance = Instance::start().await;
+    assert_eq!(instance.ask("ann").await, 503);
+    let health = instance.json("/v1/health").await;
+    let problem = health["problems"][0].as_str().unwrap();
+    assert!(
+        problem.starts_with("No rules are in force yet"),
+        "{problem}"
+    );
+    let put = instance.put_rules(RULES).header("If-None-Match", "*");
+    assert_eq!(send(put).await.status(), 200);
+    let health = instance.json("/v1/health").await;
+    assert_eq!(health["healthy"], true);
+    for part in ["problems", "mistakes"] {
+        assert_eq!(health[part], serde_json::json!([]), "{health}");
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use tower_quota_admin::ProblemKind;
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{MemoryRules, RedisRules};
 
-use crate::server::{Instance, RULES, options, problem, send};
+use crate::server::{self, Instance, RULES, options, problem, send};
 
 /// The time within which a change is in force on every instance.
 const IN_FORCE: Duration = Duration::from_secs(2);
@@ -61,7 +61,7 @@ async fn override_holds_on_two_instances() {
     assert_eq!(explained["limits"][0]["quota"], "60/minute");
 
     let listed = other.json("/v1/overrides").await["overrides"].take();
-    assert_eq!(listed, json!([made]));
+    assert_eq!(listed, json!([server::listed(&made)]));
     for (field, value) in [
         ("kind", "override"),
         ("limit", "minute"),
@@ -169,14 +169,17 @@ async fn end_of_override_keeps_blocks() {
     let instance = Instance::with_rules().await;
     let block = instance.block("203.0.113.0/24").await;
     problem(end(&instance, &block["id"]).await, ProblemKind::NotFound).await;
-    assert_eq!(instance.json("/v1/blocks").await["blocks"], json!([block]));
+    assert_eq!(
+        instance.json("/v1/blocks").await["blocks"],
+        json!([server::listed(&block)])
+    );
     let body = json!({ "limit": "minute", "key": "ann", "quota": "9/minute", "for": "1h" });
     let made: Value = put(&instance, body).await.json().await.unwrap();
     let id = made["id"].as_str().unwrap();
     assert_ne!(instance.unblock(id).await.status(), 204);
     assert_eq!(
         instance.json("/v1/overrides").await["overrides"],
-        json!([made])
+        json!([server::listed(&made)])
     );
 }
 

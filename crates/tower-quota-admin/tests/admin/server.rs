@@ -164,6 +164,13 @@ impl Instance {
     }
 }
 
+/// Returns a block or an override as lists have it, from the answer to its change.
+pub(crate) fn listed(made: &Value) -> Value {
+    let mut listed = made.clone();
+    listed.as_object_mut().unwrap().remove("reach");
+    listed
+}
+
 pub(crate) async fn send(request: RequestBuilder) -> Response {
     request.send().await.unwrap()
 }

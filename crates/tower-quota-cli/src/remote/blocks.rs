@@ -78,6 +78,7 @@ pub(crate) fn block(arguments: &BlockArguments, api: &Api) -> Ended {
         "force": arguments.force,
         "reason": arguments.reason,
     });
+    announce_reach(api, "/v1/blocks?count=1");
     let block = api.send_json(Request::put("/v1/blocks"), &body)?;
     let mut text = describe(&block);
     let key = &block["target"]["key"];
@@ -85,6 +86,16 @@ pub(crate) fn block(arguments: &BlockArguments, api: &Api) -> Ended {
         text += clients::NEVER_SEEN;
     }
     Output::new(&block, &text)
+}
+
+/// Says before a change if it holds on one instance only.
+fn announce_reach(api: &Api, path: &str) {
+    let list = api.get(path).unwrap_or_default();
+    if let Some(reach) = list["reach"].as_str()
+        && reach != "all instances"
+    {
+        eprintln!("note: the change holds on {reach}");
+    }
 }
 
 pub(crate) fn unblock(arguments: &UnblockArguments, api: &Api) -> Ended {
@@ -105,6 +116,7 @@ pub(crate) fn change_override(arguments: &OverrideArguments, api: &Api) -> Ended
             "for": arguments.length,
             "until": arguments.until,
         });
+        announce_reach(api, "/v1/overrides?count=1");
         (Request::put("/v1/overrides"), body)
     };
     let request = request.header("x-comment", arguments.reason.as_bytes());

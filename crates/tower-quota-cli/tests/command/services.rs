@@ -281,6 +281,7 @@ fn operate_clients(target: &TestTarget) {
         out.contains("kind: block\n") && out.contains("scope: header x-api-key\n"),
         "{out}"
     );
+    assert!(out.contains("reach: "), "{out}");
     target
         .run(&["block", "203.0.113.0/24", "--for", "60s"])
         .expect(0);
@@ -354,6 +355,31 @@ fn override_clients(target: &TestTarget) {
     );
     let grant = ["grant", "minute", "ann", "4", "--for", "1d"];
     assert_eq!(target.run(&grant).code, 2);
+}
+
+#[test]
+fn block_on_one_instance_is_announced() {
+    let service = TestService::start();
+    let target = TestTarget::admin(&service);
+    target
+        .run(&["put", &Files::new().write("rules.yaml", RULES)])
+        .expect(0);
+    for arguments in [
+        ["block", "ann", "--for", "1h"].as_slice(),
+        &[
+            "override", "ann", "--limit", "minute", "--quota", "9/minute", "--for", "1h",
+        ],
+    ] {
+        let run = target.run(arguments);
+        let here = "this instance only, until it ends";
+        assert!(
+            run.error
+                .contains(&format!("note: the change holds on {here}")),
+            "{}",
+            run.error
+        );
+        assert!(run.out.contains(&format!("reach: {here}\n")), "{}", run.out);
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 mod blocks;
 mod clients;
+mod document_keys;
 mod documents;
 
 use core::fmt;
