@@ -7,7 +7,11 @@ use tower_quota::key::KeyExtractor;
 use tower_quota::settle::Rule;
 use tower_quota::when::Condition;
 
+use crate::tier::Tier;
+
 pub(crate) type CostOf = dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync;
+
+pub(crate) type TierOf = dyn Fn(&RequestHead<'_>) -> Option<Tier> + Send + Sync;
 
 /// Parts of rules from your code, by name. A document refers to them by `code NAME`.
 ///
@@ -24,6 +28,8 @@ pub(crate) type CostOf = dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync;
 #[must_use]
 pub struct CodeParts {
     pub(crate) keys: HashMap<String, Arc<dyn KeyExtractor>>,
+    pub(crate) claims: HashMap<String, Arc<dyn KeyExtractor>>,
+    pub(crate) tiers: HashMap<String, Arc<TierOf>>,
     pub(crate) costs: HashMap<String, Arc<CostOf>>,
     pub(crate) conditions: HashMap<String, Arc<dyn Condition>>,
     pub(crate) rules: HashMap<String, Arc<dyn Rule>>,
@@ -38,6 +44,41 @@ impl CodeParts {
     /// Adds a key, for `key: code NAME`.
     pub fn key(mut self, name: impl Into<String>, extractor: impl KeyExtractor) -> Self {
         self.keys.insert(name.into(), Arc::new(extractor));
+        self
+    }
+
+    /// Adds a claim of the client's token, for `match: { claim: { NAME: pro } }`.
+    ///
+    /// Pass `tower_quota::key::jwt_claim` (feature `jwt`), which verifies the token, or an extractor that reads the
+    /// claims from an [extension](tower_quota::key::extension) of your own layer.
+    pub fn claim(mut self, name: impl Into<String>, extractor: impl KeyExtractor) -> Self {
+        self.claims.insert(name.into(), Arc::new(extractor));
+        self
+    }
+
+    /// Adds a tier, for `tier: code NAME` of an assignment.
+    ///
+    /// If your closure returns no tier, or a tier that the document does not have, the next assignment decides.
+    ///
+    /// ```
+    /// use tower_quota_rules::{CodeParts, Tier};
+    ///
+    /// #[derive(Clone)]
+    /// struct Account {
+    ///     plan: String,
+    /// }
+    ///
+    /// let parts = CodeParts::new().tier("plan", |head| {
+    ///     let account = head.extensions().get::<Account>()?;
+    ///     Some(Tier::new(account.plan.clone()))
+    /// });
+    /// ```
+    pub fn tier(
+        mut self,
+        name: impl Into<String>,
+        tier: impl Fn(&RequestHead<'_>) -> Option<Tier> + Send + Sync + 'static,
+    ) -> Self {
+        self.tiers.insert(name.into(), Arc::new(tier));
         self
     }
 
@@ -68,6 +109,8 @@ impl fmt::Debug for CodeParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CodeParts")
             .field("keys", &self.keys.keys())
+            .field("claims", &self.claims.keys())
+            .field("tiers", &self.tiers.keys())
             .field("costs", &self.costs.keys())
             .field("conditions", &self.conditions.keys())
             .field("rules", &self.rules.keys())

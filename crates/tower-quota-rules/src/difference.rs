@@ -205,7 +205,7 @@ fn difference(path: &str, before: Option<&Value>, after: Option<&Value>) -> Diff
 type Labelled<'a> = IndexMap<String, &'a Value>;
 
 /// Labels the elements of a list for people, by a limit's name, a route's match or an assignment's
-/// key.
+/// key or condition.
 fn labelled(list: &[Value]) -> Labelled<'_> {
     let mut all = Labelled::with_capacity(list.len());
     let mut same = HashMap::<String, u32>::new();
@@ -214,7 +214,7 @@ fn labelled(list: &[Value]) -> Labelled<'_> {
             .get("name")
             .and_then(Value::as_str)
             .map(str::to_owned);
-        let by = ["match", "request", "key"]
+        let by = ["match", "request", "key", "when"]
             .iter()
             .find_map(|field| element.get(field))
             .map(short);

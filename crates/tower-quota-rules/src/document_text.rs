@@ -34,6 +34,9 @@ impl Document {
         // Maps with text keys always serialize.
         let mut value = serde_json::to_value(self).unwrap_or_default();
         remove_unset(&mut value);
+        if self.end == Some(false) {
+            value["end"] = false.into();
+        }
         value
     }
 }

@@ -18,14 +18,16 @@
 //! | `check` | checks the meaning of a document |
 //! | `problem` | problems with their places |
 //! | `compile` | compiles a document to a policy |
+//! | `include` | merges a document with the document that it includes |
 //! | `explain` | explains requests, and runs a document's tests |
-//! | `difference` | compares documents |
+//! | `difference`, `change` | compares documents, finds the problems of a change |
 //!
 //! Use the crate `tower-quota-live` to change documents while requests run.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod change;
 mod check;
 mod code_parts;
 mod compile;
@@ -33,14 +35,16 @@ mod difference;
 mod document;
 mod document_text;
 mod explain;
+mod include;
 mod problem;
 mod read;
 mod rules;
 mod schema;
 mod text;
+mod tier;
 
 pub use self::code_parts::CodeParts;
-pub use self::compile::{Networks, Tier};
+pub use self::compile::Networks;
 pub use self::difference::{ChangeKind, Difference};
 pub use self::document::{
     AssignRule, ClientIpRule, Defaults, Document, Expected, Grant, Grants, KeyRule, LimitRule,
@@ -54,5 +58,6 @@ pub use self::schema::schema;
 pub use self::text::{
     AbandonedText, CostText, DurationText, GrpcMethod, GrpcService, HeaderText, HostPattern,
     KeyPattern, KeyText, MethodText, NameText, Network, PathPattern, PathRegex, QuotaText,
-    SettleText, TextError,
+    SettleText, TextError, TierText,
 };
+pub use self::tier::Tier;

@@ -1,7 +1,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use tower_quota::{Name, Policy, RequestHead, explain::Explained, key::ClientIp};
+use tower_quota::{Policy, RequestHead, explain::Explained, key::ClientIp};
 
 use crate::code_parts::CodeParts;
 use crate::document::Document;
@@ -138,8 +138,8 @@ impl Rules {
         compile::client_ip(&self.inner.document.client_ip)
     }
 
-    pub(crate) fn tier(&self, head: &RequestHead<'_>) -> Option<Name> {
-        self.inner.compiled.tier(head)
+    pub(crate) fn granted(&self, head: &RequestHead<'_>) -> compile::Granted<'_> {
+        self.inner.compiled.granted(head)
     }
 
     pub(crate) fn explained(&self, head: &RequestHead<'_>) -> Explained {

@@ -4,11 +4,11 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
 use tower_quota::key::KeyExtractor;
-use tower_quota::{ConfigError, Limit, Name, Penalty, Quota, RequestHead, store::Charge};
+use tower_quota::{Limit, Penalty, Quota, RequestHead};
 
 use super::{Checker, PlacedLimit, all_limits};
 use crate::code_parts::CodeParts;
-use crate::document::{KeyRule, LimitRule, MissingRule, PenaltyRule};
+use crate::document::{KeyRule, LimitRule, PenaltyRule};
 use crate::problem::DocumentPlace;
 use crate::text::{CostText, KeyText};
 
@@ -29,34 +29,6 @@ impl<'d> Checker<'d> {
                 );
                 self.warning(place.field("cost"), text);
             }
-        }
-    }
-
-    fn most_limits(&mut self) {
-        fn enforced(rules: &[LimitRule]) -> impl Iterator<Item = &LimitRule> {
-            rules.iter().filter(|rule| !rule.shadow)
-        }
-        let document = self.document;
-        let is_conditional = |rule: &LimitRule| {
-            rule.when.is_some() || rule.unless.is_some() || rule.missing == Some(MissingRule::Skip)
-        };
-        let mut always = enforced(&document.limits).filter(|rule| !is_conditional(rule));
-        if let Some(rule) = always.nth(Charge::MOST) {
-            let name = Name::from(&rule.name);
-            self.error(
-                DocumentPlace::of("limits"),
-                ConfigError::TooManyLimits(name),
-            );
-        }
-        let of_routes = document.routes.iter();
-        let of_route = of_routes.map(|route| enforced(&route.limits).count()).max();
-        let together = enforced(&document.limits).count() + of_route.unwrap_or(0);
-        if together > Charge::MOST {
-            let text = format_args!(
-                "{together} limits may apply to a request, and a request with more than {} is refused with status 500",
-                Charge::MOST
-            );
-            self.warning(DocumentPlace::of("limits"), text);
         }
     }
 

@@ -15,6 +15,12 @@ impl<'d> Checker<'d> {
                 }
             }
         }
+        for (index, rule) in document.assign.iter().enumerate() {
+            if let Some(matches) = &rule.when {
+                let place = DocumentPlace::of("assign").index(index).field("when");
+                self.each_of(&place, &matches.0);
+            }
+        }
         for (index, route) in document.routes.iter().enumerate() {
             self.matching(
                 &DocumentPlace::of("routes").index(index).field("match"),
@@ -40,6 +46,10 @@ impl<'d> Checker<'d> {
         for (index, name) in matching.code.iter().flat_map(|names| &names.0).enumerate() {
             let place = place.field("code").index(index);
             self.part(place, "condition", name, &self.parts.conditions);
+        }
+        for name in matching.claim.keys() {
+            let place = place.field("claim").field(name.as_str());
+            self.part(place, "claim", name, &self.parts.claims);
         }
         for (index, path) in matching.path.iter().flat_map(|paths| &paths.0).enumerate() {
             self.path(|| place.field("path").index(index), path);

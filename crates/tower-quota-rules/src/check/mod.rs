@@ -4,10 +4,12 @@
 //! parts without an effect.
 
 mod address;
+mod assign;
 mod code;
 mod limits;
 mod lists;
 mod matches;
+mod most_limits;
 mod names;
 mod overrides;
 mod routes;
@@ -52,6 +54,7 @@ pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) 
     checker.code();
     checker.limits();
     checker.tiers();
+    checker.assignments();
     checker.overrides();
     checker.lists();
     checker.matches();
@@ -157,6 +160,12 @@ impl<'d> Checker<'d> {
             self.error(
                 DocumentPlace::of("version"),
                 format_args!("version {version} of the format is not known: write 1"),
+            );
+        }
+        if let Some(name) = &self.document.include {
+            self.error(
+                DocumentPlace::of("include"),
+                format_args!("only a file can include {name:?}, and this text comes without its file: put it with `tower-quota put`, which merges files"),
             );
         }
         // A document with unreadable parts may have limits, which the reader reports.

@@ -14,7 +14,8 @@ struct Meaning {
 impl Checker<'_> {
     pub(super) fn overrides(&mut self) {
         let document = self.document;
-        let uses_keys = !document.overrides.is_empty() || !document.assign.is_empty();
+        let assigns_by_key = document.assign.iter().any(|rule| rule.key.is_some());
+        let uses_keys = !document.overrides.is_empty() || assigns_by_key;
         if !uses_keys {
             return;
         }

@@ -1,5 +1,4 @@
 use super::Checker;
-use crate::compile::KeyPatterns;
 use crate::document::Grants;
 use crate::problem::DocumentPlace;
 
@@ -19,22 +18,6 @@ impl<'d> Checker<'d> {
                 && let Some(wrong) = self.wrong_way(name.as_str())
             {
                 self.error(place, format_args!("the tier {:?} {wrong}", name.as_str()));
-            }
-        }
-        let mut assigned = KeyPatterns::default();
-        for (index, rule) in document.assign.iter().enumerate() {
-            let place = DocumentPlace::of("assign").index(index);
-            self.is_tier(|| place.field("tier"), &rule.tier);
-            for (position, pattern) in rule.key.0.iter().enumerate() {
-                if let Some(earlier) = assigned.covering(pattern) {
-                    let text = format_args!(
-                        "{:?} is never reached, since {:?} before it takes the same keys: move it up, or remove it",
-                        pattern.as_str(),
-                        earlier.as_str()
-                    );
-                    self.warning(place.field("key").index(position), text);
-                }
-                assigned.push(pattern);
             }
         }
     }

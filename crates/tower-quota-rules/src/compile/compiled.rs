@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use tower_quota::{
-    Key, Limit, Name, Policy, Quota, RequestHead,
+    Key, Limit, Policy, Quota, RequestHead,
     explain::{Explained, Explainer},
     policy::Chosen,
 };
@@ -10,7 +10,7 @@ use tower_quota::{
 use super::conditions::Context;
 use super::keys::client_ip;
 use super::matches::Matches;
-use super::tiers::Tiers;
+use super::tiers::{Granted, Tiers};
 use crate::code_parts::CodeParts;
 use crate::document::{Document, Match};
 use crate::problem::{DocumentPlace, Problem, Problems};
@@ -53,8 +53,9 @@ impl Compiled {
             .explain(head)
     }
 
-    pub(crate) fn tier(&self, head: &RequestHead<'_>) -> Option<Name> {
-        self.index.tiers.of(head).tier
+    /// Returns the tier and the quotas of a request's client.
+    pub(crate) fn granted(&self, head: &RequestHead<'_>) -> Granted<'_> {
+        self.index.tiers.of(head)
     }
 }
 
@@ -115,7 +116,7 @@ impl Context<'_> {
         let index = Arc::new(Index {
             everywhere,
             matches: Matches::new(matches, self),
-            tiers: Tiers::new(document, &names, &self.default_key, problems),
+            tiers: Tiers::new(self, &names, problems),
         });
         let policy = self.policy(limits, &index, problems)?;
         Some(Compiled {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tower_quota::RequestHead;
+use tower_quota::explain;
 use tower_quota::key::{self, ClientIp};
 use tower_quota::when::{self, Condition};
 
@@ -30,12 +31,8 @@ impl Context<'_> {
         all.extend(any_of(&matching.path, path_condition));
         #[cfg(feature = "axum")]
         all.extend(any_of(&matching.route, |route| when::route(&**route)));
-        for (name, patterns) in &matching.header {
-            let source = Arc::new(header_source(name.as_str()));
-            all.push(matches_any(source, &patterns.0));
-        }
-        if let Some(patterns) = &matching.key {
-            all.push(matches_any(Arc::clone(&self.default_key), &patterns.0));
+        for (compared, patterns) in ComparedText::of(matching) {
+            all.push(matches_any(self.compared(&compared), &patterns.0));
         }
         if let Some(networks) = &matching.network {
             let client_ip = ClientIp::clone(&self.client_ip);
@@ -69,6 +66,43 @@ impl Context<'_> {
     }
 }
 
+/// A text of a request that patterns are compared with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ComparedText<'a> {
+    Key,
+    Header(&'a str),
+    Claim(&'a str),
+}
+
+impl<'a> ComparedText<'a> {
+    pub(super) fn of(matching: &'a Match) -> impl Iterator<Item = (Self, &'a Many<KeyPattern>)> {
+        let headers = matching.header.iter();
+        let headers = headers.map(|(name, patterns)| (Self::Header(name.as_str()), patterns));
+        let claims = matching.claim.iter();
+        let claims = claims.map(|(name, patterns)| (Self::Claim(name.as_str()), patterns));
+        let key = matching.key.iter().map(|patterns| (Self::Key, patterns));
+        headers.chain(claims).chain(key)
+    }
+}
+
+impl Context<'_> {
+    pub(super) fn compared(&self, text: &ComparedText<'_>) -> Arc<KeySource> {
+        let mut source = KeySource::default();
+        match text {
+            ComparedText::Key => return Arc::clone(&self.default_key),
+            ComparedText::Header(name) => source.push(Arc::new(key::header(name)), true),
+            ComparedText::Claim(name) => {
+                // The check has refused unknown names.
+                if let Some(given) = self.code.claims.get(*name) {
+                    let named = explain::named(format!("claim {name}"), Arc::clone(given));
+                    source.push(Arc::new(named), true);
+                }
+            }
+        }
+        Arc::new(source)
+    }
+}
+
 pub(crate) fn any_of<T>(
     values: &Option<Many<T>>,
     condition: impl Fn(&T) -> Box<dyn Condition>,
@@ -77,12 +111,6 @@ pub(crate) fn any_of<T>(
         [only] => Some(condition(only)),
         values => Some(when::any(values.iter().map(condition))),
     }
-}
-
-pub(crate) fn header_source(name: &str) -> KeySource {
-    let mut source = KeySource::default();
-    source.push(Arc::new(key::header(name)), true);
-    source
 }
 
 fn path_condition(path: &PathMatch) -> Box<dyn Condition> {

@@ -2,7 +2,7 @@
 
 use crate::text::PathRegex;
 
-pub(super) fn segments_of_pattern(pattern: &str) -> Vec<Option<String>> {
+pub(crate) fn segments_of_pattern(pattern: &str) -> Vec<Option<String>> {
     let literal = |segment: &str| {
         let text = segment.replace("{{", "\0").replace("}}", "\u{1}");
         let has_parameter = text.contains(['{', '}']);
@@ -12,7 +12,7 @@ pub(super) fn segments_of_pattern(pattern: &str) -> Vec<Option<String>> {
 }
 
 /// Returns the complete segments that all matches of an expression begin with.
-pub(super) fn segments_of_regex(expression: &PathRegex) -> Vec<Option<String>> {
+pub(crate) fn segments_of_regex(expression: &PathRegex) -> Vec<Option<String>> {
     let beginning = expression.beginning();
     let segments = beginning.split('/').skip(1);
     let mut segments: Vec<Option<String>> = segments.map(|text| Some(text.into())).collect();

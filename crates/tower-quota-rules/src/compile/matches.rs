@@ -14,7 +14,7 @@ use tower_quota::RequestHead;
 use tower_quota::key::{self, ClientIp};
 use tower_quota::when::Condition;
 
-use super::conditions::{Context, header_source};
+use super::conditions::{ComparedText, Context};
 use super::key_source::KeySource;
 use super::literals::{segments_of_pattern, segments_of_regex};
 use crate::document::{Many, Match, PathMatch};
@@ -58,7 +58,6 @@ struct Features {
 }
 
 struct MatchSource {
-    header: Option<Box<str>>,
     key: Arc<KeySource>,
     lengths: BTreeSet<usize>,
 }
@@ -76,11 +75,11 @@ impl<T> Matches<T> {
             client_ip: Arc::clone(&context.client_ip),
         };
         let mut shared: HashMap<u64, usize, RandomState> = HashMap::default();
-        let mut all = Vec::new();
+        let (mut all, mut texts) = (Vec::new(), Vec::new());
         for (matching, value) in matches {
             let holds = context.condition(matching);
             index.entries.push(Entry { value, holds });
-            let fields = index.features.of(matching, context);
+            let fields = index.features.of(matching, context, &mut texts);
             for feature in fields.iter().flatten().flatten() {
                 *shared.entry(*feature).or_default() += 1;
             }
@@ -235,27 +234,24 @@ impl Features {
         vec![self.hash(&Feature::Network(network))]
     }
 
-    fn of_text(
+    /// Returns the features of a text, which is looked up among the texts of the sources.
+    fn of_text<'m>(
         &mut self,
-        header: Option<&str>,
+        text: ComparedText<'m>,
         pattern: &KeyPattern,
         context: &Context<'_>,
+        texts: &mut Vec<ComparedText<'m>>,
     ) -> Vec<u64> {
         let (prefix, _) = pattern.literal_prefix();
         if prefix.is_empty() {
             return Vec::new();
         }
-        let mut sources = self.sources.iter();
-        let at = match sources.position(|source| source.header.as_deref() == header) {
+        let at = match texts.iter().position(|known| *known == text) {
             Some(at) => at,
             None => {
-                let key = match header {
-                    None => Arc::clone(&context.default_key),
-                    Some(name) => Arc::new(header_source(name)),
-                };
+                texts.push(text);
                 self.sources.push(MatchSource {
-                    header: header.map(Into::into),
-                    key,
+                    key: context.compared(&text),
                     lengths: BTreeSet::new(),
                 });
                 self.sources.len() - 1
@@ -265,7 +261,12 @@ impl Features {
         vec![self.hash(&Feature::Text(at, &prefix))]
     }
 
-    fn of(&mut self, matching: &Match, context: &Context<'_>) -> Vec<Vec<Vec<u64>>> {
+    fn of<'m>(
+        &mut self,
+        matching: &'m Match,
+        context: &Context<'_>,
+        texts: &mut Vec<ComparedText<'m>>,
+    ) -> Vec<Vec<Vec<u64>>> {
         let mut fields = Vec::new();
         fields.extend(each(&matching.path, |path| self.of_path(path)));
         fields.extend(each(&matching.route, |route| {
@@ -278,17 +279,13 @@ impl Features {
         fields.extend(each(&matching.grpc_service, |name| {
             self.of_call(name.as_str())
         }));
-        fields.extend(each(&matching.key, |pattern| {
-            self.of_text(None, pattern, context)
-        }));
         fields.extend(each(&matching.host, |host| self.of_host(host.as_str())));
         fields.extend(each(&matching.network, |network| self.of_network(network)));
-        for (name, patterns) in &matching.header {
-            let name = Some(name.as_str());
+        for (text, patterns) in ComparedText::of(matching) {
             let patterns = patterns.0.iter();
             fields.push(
                 patterns
-                    .map(|pattern| self.of_text(name, pattern, context))
+                    .map(|pattern| self.of_text(text, pattern, context, texts))
                     .collect(),
             );
         }

@@ -23,6 +23,9 @@ pub struct Match {
     /// Patterns of values by header. All headers must match.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub header: IndexMap<HeaderText, Many<KeyPattern>>,
+    /// Patterns of values by verified claim of the client's token. All claims must match. Your code reads the token.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub claim: IndexMap<NameText, Many<KeyPattern>>,
     /// The key of `defaults`, as text.
     pub key: Option<Many<KeyPattern>>,
     /// The network of the client's address.

@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -5,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     AssignRule, ClientIpRule, Defaults, LimitRule, Match, OverrideRule, RouteRule, Sample, TierRule,
 };
-use crate::text::NameText;
+use crate::text::{HeaderText, NameText};
 
 /// The rules of a service.
 ///
@@ -24,12 +26,17 @@ pub struct Document {
     /// The version of the format, 1.
     #[schemars(range(min = 1, max = 1))]
     pub version: Option<u32>,
+    /// The file whose limits come before the limits of this file, by its path from the folder of this file.
+    pub include: Option<Box<str>>,
     /// The defaults of limits.
     #[serde(default, skip_serializing_if = "Defaults::is_empty")]
     pub defaults: Defaults,
     /// How the key `client_ip` reads addresses.
     #[serde(default, skip_serializing_if = "ClientIpRule::is_empty")]
     pub client_ip: ClientIpRule,
+    /// The headers that your gateway sets, and removes from the requests of clients.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trusted_headers: Vec<HeaderText>,
     /// The most instances of the service, for dividing local limits. The default is 1.
     #[schemars(range(min = 1))]
     pub instances: Option<u32>,
@@ -45,7 +52,7 @@ pub struct Document {
     /// Tiers by name, with the quotas of their clients.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub tiers: IndexMap<NameText, TierRule>,
-    /// Assigns tiers to keys by patterns. The first match wins.
+    /// Assigns tiers to clients. The first match wins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assign: Vec<AssignRule>,
     /// Tiers and quotas of single keys.
@@ -69,6 +76,8 @@ pub struct Document {
     /// Sample requests and their expected results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<Sample>,
+    /// `true` as the last line shows that the document is complete. A later document without the line is an error.
+    pub end: Option<bool>,
 }
 
 impl Document {
@@ -76,6 +85,36 @@ impl Document {
     pub fn all_limits(&self) -> impl Iterator<Item = &LimitRule> {
         let of_routes = self.routes.iter().flat_map(|route| &route.limits);
         self.limits.iter().chain(of_routes)
+    }
+
+    pub(crate) fn all_limits_mut(&mut self) -> impl Iterator<Item = &mut LimitRule> {
+        let of_routes = self.routes.iter_mut().flat_map(|route| &mut route.limits);
+        self.limits.iter_mut().chain(of_routes)
+    }
+
+    /// Returns all matches of limits, routes, assignments and lists, and the matches that must not hold.
+    pub(crate) fn all_matches(&self) -> Vec<&Match> {
+        let conditions = self
+            .all_limits()
+            .flat_map(|limit| limit.when.iter().chain(&limit.unless))
+            .chain(self.assign.iter().filter_map(|rule| rule.when.as_ref()));
+        let mut rest: Vec<&Match> = conditions.flat_map(|many| &many.0).collect();
+        rest.extend(self.routes.iter().map(|route| &route.matching));
+        rest.extend(self.lists().iter().flat_map(|(_, list)| *list));
+        let mut all = Vec::new();
+        while let Some(matching) = rest.pop() {
+            all.push(matching);
+            rest.extend(matching.not.iter().flat_map(|many| &many.0));
+        }
+        all
+    }
+
+    /// Returns the names of the limits that another document lacks.
+    #[must_use]
+    pub fn lost_limits<'d>(&'d self, new: &Self) -> Vec<&'d str> {
+        let kept: HashSet<&str> = new.all_limits().map(|rule| rule.name.as_str()).collect();
+        let names = self.all_limits().map(|rule| rule.name.as_str());
+        names.filter(|name| !kept.contains(name)).collect()
     }
 
     pub(crate) fn lists(&self) -> [(&'static str, &[Match]); 3] {

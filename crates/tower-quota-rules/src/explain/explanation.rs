@@ -1,11 +1,17 @@
+use core::net::IpAddr;
+use std::collections::HashMap;
+
 use serde::Serialize;
 use tower_quota::{
     Key, Name, Quota, Reason, RequestHead,
     explain::{Explained, ExplainedLimit, SampleContext},
 };
 
+use super::report::is_quota;
+use super::sample::AssumedPeer;
 use super::shown_key::{hashed, readable_key};
-use crate::document::OutcomeText;
+use crate::compile::{Granted, TierSource};
+use crate::document::{LimitRule, OutcomeText};
 use crate::rules::Rules;
 use crate::text::QuotaText;
 
@@ -19,6 +25,13 @@ pub struct Explanation {
     /// The tier of the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
+    /// What has given the tier: `override`, `code` or an assignment such as `assign[2]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier_from: Option<String>,
+    /// The address of the peer, if the request has none and this address stands for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub assumed_address: Option<IpAddr>,
     /// The scope of a missing key, if the request is refused without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_key: Option<String>,
@@ -39,6 +52,8 @@ pub struct LimitExplanation {
     /// The quota of the request's client.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub quota: QuotaText,
+    /// What has given the quota: `limit`, `tier`, `override` of the document, or `service` for an override of the running service.
+    pub quota_from: String,
     /// The scope of the key.
     pub scope: String,
     /// The key, or 8 bytes of a hash that differs between processes.
@@ -86,9 +101,16 @@ impl Rules {
         explained: Explained,
         show: &dyn Fn(&Key<'_>) -> String,
     ) -> Explanation {
+        let granted = self.granted(&head.of_sample());
         let mut explanation = Explanation {
             outcome: OutcomeText::Counted,
-            tier: self.tier(&head.of_sample()).map(text),
+            tier: granted.tier.map(|(name, _)| text(name)),
+            tier_from: granted.tier.map(|(_, source)| match source {
+                TierSource::Override => "override".into(),
+                TierSource::Extension => "code".into(),
+                TierSource::Assignment(position) => format!("assign[{position}]"),
+            }),
+            assumed_address: head.extensions().get().map(|AssumedPeer(address)| *address),
             missing_key: None,
             limits: Vec::new(),
             unknown: Vec::new(),
@@ -107,8 +129,18 @@ impl Rules {
                 explanation.missing_key = Some("ip".into());
             }
             Explained::Limited(limits) => {
+                let rules = self.document().all_limits().zip(0..);
+                let rules: HashMap<&str, (&LimitRule, u32)> = rules
+                    .map(|(rule, position)| (rule.name.as_str(), (rule, position)))
+                    .collect();
                 for limit in &limits {
-                    explanation.limits.push(LimitExplanation::of(limit, show));
+                    let rule = rules.get(limit.name.as_str());
+                    let from = rule.map_or("service", |(rule, position)| {
+                        source_of(limit, rule, *position, &granted)
+                    });
+                    explanation
+                        .limits
+                        .push(LimitExplanation::of(limit, from, show));
                 }
             }
             _ => {}
@@ -118,15 +150,35 @@ impl Rules {
 }
 
 impl LimitExplanation {
-    fn of(limit: &ExplainedLimit, show: &dyn Fn(&Key<'_>) -> String) -> Self {
+    fn of(limit: &ExplainedLimit, from: &str, show: &dyn Fn(&Key<'_>) -> String) -> Self {
         Self {
             name: text(limit.name),
             quota: Quota::into(limit.quota),
+            quota_from: from.to_owned(),
             scope: text(limit.key.scope()),
             key: show(&limit.key),
             cost: limit.cost,
             shadow: limit.is_shadow,
         }
+    }
+}
+
+/// Returns what has given a limit its quota. The code and the operators of a service have the last word.
+fn source_of(
+    limit: &ExplainedLimit,
+    rule: &LimitRule,
+    position: u32,
+    granted: &Granted<'_>,
+) -> &'static str {
+    let (expected, source) = match granted.quota(position).flatten() {
+        Some(quota) if granted.is_own(position) => (quota, "override"),
+        Some(quota) => (quota, "tier"),
+        None => (*rule.quota.quota(), "limit"),
+    };
+    if is_quota(Some(rule), expected, &limit.quota) {
+        source
+    } else {
+        "service"
     }
 }
 

@@ -5,9 +5,9 @@ use serde::Serialize;
 use tower_quota::{Limit, Quota, RequestHead};
 
 use super::explanation::Explanation;
-use crate::document::{Document, Expected, Grant, OutcomeText, Sample};
+use crate::document::{Document, Expected, Grant, LimitRule, OutcomeText, Sample};
 use crate::rules::Rules;
-use crate::text::QuotaText;
+use crate::text::NameText;
 
 /// The results of a document's tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -131,6 +131,7 @@ fn compare(document: &Document, expected: &Expected, found: &Explanation) -> Vec
         ));
         return differences;
     }
+    let rule = |name: &NameText| document.all_limits().find(|rule| rule.name == *name);
     for (name, grant) in limits {
         let asked = found
             .limits
@@ -138,7 +139,7 @@ fn compare(document: &Document, expected: &Expected, found: &Explanation) -> Vec
             .find(|limit| limit.name == name.as_str());
         match (grant, asked) {
             (Grant::Quota(quota), Some(asked))
-                if is_quota(document, name.as_str(), *quota, asked.quota) => {}
+                if is_quota(rule(name), Quota::from(*quota), asked.quota.quota()) => {}
             (Grant::Quota(quota), Some(asked)) => {
                 differences.push(format!(
                     "expected {quota} of the limit {:?}, it is {}",
@@ -170,13 +171,10 @@ fn compare(document: &Document, expected: &Expected, found: &Explanation) -> Vec
 /// Returns whether the expected quota is the quota found.
 ///
 /// Without a queue in the quota, a leaky bucket queues for the limit's longest wait.
-fn is_quota(document: &Document, name: &str, expected: QuotaText, found: QuotaText) -> bool {
-    let longest = document
-        .all_limits()
-        .find(|rule| rule.name.as_str() == name)
-        .and_then(|rule| rule.max_wait);
+pub(super) fn is_quota(rule: Option<&LimitRule>, expected: Quota, found: &Quota) -> bool {
+    let longest = rule.and_then(|rule| rule.max_wait);
     let longest = longest.map_or(Limit::DEFAULT_MAX_WAIT, Duration::from);
-    Quota::from(expected).for_waits_of(longest) == *found.quota()
+    expected.for_waits_of(longest) == *found
 }
 
 const fn word(outcome: OutcomeText) -> &'static str {

@@ -6,12 +6,14 @@ use http::header::HOST;
 use tower_quota::explain::SampleContext;
 
 use crate::document::SampleRequest;
-#[cfg(feature = "axum")]
-use crate::document::{Document, Match};
 use crate::rules::Rules;
 
 /// The default address of a peer, from the block for documentation (RFC 5737).
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+/// The address of a sample that has none.
+#[derive(Clone, Copy)]
+pub(super) struct AssumedPeer(pub(super) IpAddr);
 
 impl Rules {
     /// Returns a sample as a request without a body, for explanations.
@@ -33,6 +35,9 @@ impl Rules {
             }
         }
         let mut request = request.extension(sample.address.unwrap_or(PEER)).body(())?;
+        if sample.address.is_none() {
+            request.extensions_mut().insert(AssumedPeer(PEER));
+        }
         let context = self.context(sample, request.uri().path());
         request.extensions_mut().insert(context);
         Ok(request)
@@ -48,24 +53,12 @@ impl Rules {
         }
         #[cfg(feature = "axum")]
         {
-            context = context.route_of_path(path, routes(self.document()));
+            let matches = self.document().all_matches().into_iter();
+            let routes = matches.filter_map(|matching| matching.route.as_ref());
+            let routes = routes.flat_map(|many| &many.0).map(|route| &**route);
+            context = context.route_of_path(path, routes);
         }
         let _ = path;
         context
     }
-}
-
-#[cfg(feature = "axum")]
-fn routes(document: &Document) -> Vec<&str> {
-    let limits = document.all_limits();
-    let conditions = limits.flat_map(|limit| limit.when.iter().chain(&limit.unless));
-    let mut matches: Vec<&Match> = conditions.flat_map(|many| &many.0).collect();
-    matches.extend(document.routes.iter().map(|route| &route.matching));
-    matches.extend(document.lists().iter().flat_map(|(_, list)| *list));
-    let mut routes = Vec::new();
-    while let Some(matching) = matches.pop() {
-        routes.extend(matching.route.iter().flat_map(|many| &many.0));
-        matches.extend(matching.not.iter().flat_map(|many| &many.0));
-    }
-    routes.into_iter().map(|route| &**route).collect()
 }

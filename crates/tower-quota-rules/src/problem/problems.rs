@@ -59,6 +59,16 @@ impl Problems {
         render::render(&self.problems, self.more, source, name)
     }
 
+    /// Returns these problems and others.
+    #[must_use]
+    pub fn and(mut self, others: Self) -> Self {
+        self.count(others.more);
+        for problem in others.problems {
+            self.push(problem);
+        }
+        self
+    }
+
     pub(crate) fn push(&mut self, problem: Problem) {
         // Let an error replace a listed warning.
         if self.problems.len() < Self::MAX_LISTED {

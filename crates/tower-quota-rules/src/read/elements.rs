@@ -49,8 +49,10 @@ impl Reading<'_> {
             }
             match self.tree.text(key) {
                 "version" => document.version = self.element(value).unwrap_or_default(),
+                "include" => document.include = self.element(value).unwrap_or_default(),
                 "defaults" => document.defaults = self.element(value).unwrap_or_default(),
                 "client_ip" => document.client_ip = self.element(value).unwrap_or_default(),
+                "trusted_headers" => document.trusted_headers = self.list(value),
                 "instances" => document.instances = self.element(value).unwrap_or_default(),
                 "regions" => document.regions = self.map(value, Self::element),
                 "former_regions" => document.former_regions = self.list(value),
@@ -69,6 +71,7 @@ impl Reading<'_> {
                 "block" => document.block = self.list(value),
                 "allow_empty" => document.allow_empty = self.element(value).unwrap_or_default(),
                 "tests" => document.tests = self.list(value),
+                "end" => document.end = self.end(value),
                 unknown => {
                     // Ask the derived reader, which knows the names of the fields.
                     let field = core::iter::once((unknown, ()));
@@ -80,6 +83,18 @@ impl Reading<'_> {
             }
         }
         document
+    }
+
+    /// Reads the last line of a document. In another place, the line does not show that the document is complete.
+    fn end(&mut self, value: u32) -> Option<bool> {
+        let last = self.tree.entries(0).last();
+        if last.is_some_and(|(_, last)| last != value) {
+            let message =
+                "this is not the last line, so a document that is cut behind it looks complete";
+            self.leave_out(value, message, "move \"end\" to the end");
+            return None;
+        }
+        self.element(value).unwrap_or_default()
     }
 
     fn list<T: for<'de> Deserialize<'de>>(&mut self, list: u32) -> Vec<T> {

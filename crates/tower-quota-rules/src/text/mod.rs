@@ -13,6 +13,7 @@ mod pattern;
 mod quota;
 mod regex;
 mod settle;
+mod tier;
 
 pub use self::cost::CostText;
 pub use self::duration::DurationText;
@@ -27,3 +28,4 @@ pub use self::pattern::{
 pub use self::quota::QuotaText;
 pub use self::regex::PathRegex;
 pub use self::settle::{AbandonedText, SettleText};
+pub use self::tier::TierText;

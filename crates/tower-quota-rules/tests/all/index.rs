@@ -12,8 +12,8 @@ use proptest::sample::select;
 use std::net::{IpAddr, Ipv4Addr};
 use tower_quota::{Quota, RequestHead, when};
 use tower_quota_rules::{
-    AssignRule, Document, Grant, LimitRule, Many, Match, OutcomeText, OverrideRule, PathMatch,
-    QuotaText, RouteRule, Rules, TierRule,
+    AssignRule, Document, Grant, KeyPattern, LimitRule, Many, Match, OutcomeText, OverrideRule,
+    PathMatch, QuotaText, RouteRule, Rules, TierRule, TierText,
 };
 
 /// A request in the form that the matcher without an index reads.
@@ -201,7 +201,10 @@ fn document() -> impl Strategy<Value = Document> {
     let limits = vec((many(matching()), many(matching())), 0..3);
     let routes = vec((matching(), many(simple_match())), 0..12);
     let tiers = vec((grants(), any::<bool>()), 0..3);
-    let assign = vec((many(parsed(&KEY_PATTERNS)), 0..3_usize), 0..4);
+    let assign = vec(
+        (many(parsed(&KEY_PATTERNS)), many(matching()), 0..3_usize),
+        0..4,
+    );
     let overrides = proptest::collection::btree_map(
         prop_oneof![select(&KEYS[..]), Just("10.1.2.3")],
         (of(0..3_usize), grants()),
@@ -260,10 +263,15 @@ fn document() -> impl Strategy<Value = Document> {
                         },
                     )
                 });
-            let assign = assign.into_iter().filter_map(|(key, of)| {
+            let assign = assign.into_iter().filter_map(|(key, mut when, of)| {
+                // A document gives the key once.
+                for matching in when.iter_mut().flat_map(|when| &mut when.0) {
+                    matching.key.take_if(|_| key.is_some());
+                }
                 Some(AssignRule {
-                    key: key?,
-                    tier: (of < tier_count).then(|| tier(of))?,
+                    key,
+                    when,
+                    tier: (of < tier_count).then(|| TierText::Named(tier(of)))?,
                 })
             });
             let overrides = overrides.into_iter().map(|(key, (of, limits))| {
@@ -394,13 +402,18 @@ fn expected(
         let rules = document.assign.iter();
         rules
             .filter(|rule| {
-                rule.key
-                    .0
-                    .iter()
-                    .any(|pattern| key.is_some_and(|key| pattern.matches(key.as_bytes())))
+                rule.key.as_ref().is_none_or(|many| {
+                    let matches = |pattern: &KeyPattern| {
+                        key.is_some_and(|key| pattern.matches(key.as_bytes()))
+                    };
+                    many.0.iter().any(matches)
+                })
             })
-            .map(|rule| &rule.tier)
-            .next()
+            .filter(|rule| rule.when.as_ref().is_none_or(|many| is_in(&many.0, false)))
+            .find_map(|rule| match &rule.tier {
+                TierText::Named(name) => Some(name),
+                TierText::Code(_) => None,
+            })
     };
     let tier = own.and_then(|own| own.tier.as_ref()).or_else(assigned);
     let outcome = match () {

@@ -1,9 +1,12 @@
 //! Tests of documents, from the text to the answers of a service.
 
+mod assign;
 mod bad;
+mod change;
 mod documents;
 mod gateway;
 mod hostile;
+mod include;
 mod index;
 mod round_trip;
 mod schema;

@@ -22,6 +22,7 @@ use tower_quota_rules::{
     AbandonedText, AssignRule, CostText, Defaults, Document, DurationText, Grant, KeyPattern,
     KeyRule, KeyText, LimitRule, Many, Match, MissingRule, NameText, OverrideRule, PathMatch,
     PenaltyBlock, PenaltyRule, QuotaText, RouteRule, Rules, SettleText, StoreFailureRule, TierRule,
+    TierText,
 };
 
 /// Returns any valid quota. Skips numbers that no quota can have.
@@ -243,8 +244,14 @@ fn document() -> impl Strategy<Value = Document> {
     });
     let route = (matching(), vec(limit(), 0..2))
         .prop_map(|(matching, limits)| RouteRule { matching, limits });
-    let assign = (vec(pattern(), 1..3), name()).prop_map(|(key, tier)| AssignRule {
-        key: Many(key),
+    let tier_text = (any::<bool>(), fresh_name()).prop_map(|(is_code, name)| match is_code {
+        true => TierText::Code(name),
+        false => TierText::Named(name),
+    });
+    let assigned = (of(vec(pattern(), 1..3)), of(vec(matching(), 1..3)));
+    let assign = (assigned, tier_text).prop_map(|((key, when), tier)| AssignRule {
+        key: key.map(Many),
+        when: when.map(Many),
         tier,
     });
     let lists = (
@@ -257,8 +264,9 @@ fn document() -> impl Strategy<Value = Document> {
         vec((fresh_name(), tier), 0..3),
         vec(("\\PC{0,20}", single), 0..3),
     );
-    (lists, maps, of(key_rule()), of(1_u32..99)).prop_map(
-        |((limits, routes, assign, skip), (tiers, overrides), key, instances)| Document {
+    let ends = (of(1_u32..99), of(any::<bool>()));
+    (lists, maps, of(key_rule()), ends).prop_map(
+        |((limits, routes, assign, skip), (tiers, overrides), key, (instances, end))| Document {
             defaults: Defaults {
                 key,
                 ..Defaults::default()
@@ -273,6 +281,7 @@ fn document() -> impl Strategy<Value = Document> {
                 .collect(),
             routes,
             skip,
+            end,
             ..Document::default()
         },
     )

@@ -3,27 +3,27 @@
 //! The tier of a request is the tier of its override, the extension [`Tier`] from your code, or the tier
 //! of the first matching assignment. A tier includes the quotas of extended tiers.
 
+mod assignments;
 mod overrides;
-mod tier;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use tower_quota::{Key, Name, Quota, RequestHead};
 
+use self::assignments::Assignments;
 use self::overrides::Overrides;
-pub use self::tier::Tier;
-use super::key_patterns::KeyPatterns;
+use super::conditions::Context;
 use super::key_source::KeySource;
 use crate::document::{Document, Grants};
 use crate::problem::{DocumentPlace, Problem, Problems};
+use crate::tier::Tier;
 
 pub(crate) struct Tiers {
     default_key: Arc<KeySource>,
     tiers: Vec<(Name, Quotas)>,
     by_name: HashMap<Box<str>, usize>,
-    patterns: KeyPatterns,
-    assigned: Vec<usize>,
+    assignments: Assignments,
     overrides: Overrides,
 }
 
@@ -38,12 +38,27 @@ type Quotas = Box<[(u32, Option<Quota>)]>;
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Granted<'a> {
-    pub(crate) tier: Option<Name>,
+    pub(crate) tier: Option<(Name, TierSource)>,
     own: &'a [(u32, Option<Quota>)],
     of_tier: &'a [(u32, Option<Quota>)],
 }
 
+/// The part of the rules that has given a client its tier.
+#[derive(Clone, Copy)]
+pub(crate) enum TierSource {
+    Override,
+    /// The extension [`Tier`] from your code.
+    Extension,
+    /// The assignment at this position.
+    Assignment(usize),
+}
+
 impl Granted<'_> {
+    /// Returns whether the quota of a limit comes from the client's override, and not from the tier.
+    pub(crate) fn is_own(&self, limit: u32) -> bool {
+        self.own.iter().any(|(own, _)| *own == limit)
+    }
+
     /// Returns the quota in place of the limit's own quota, if any. An absent inner quota is
     /// unlimited.
     pub(crate) fn quota(&self, limit: u32) -> Option<Option<Quota>> {
@@ -57,32 +72,23 @@ impl Granted<'_> {
 
 impl Tiers {
     pub(crate) fn new(
-        document: &Document,
+        context: &Context<'_>,
         limits: &HashMap<&str, u32>,
-        default_key: &Arc<KeySource>,
         problems: &mut Problems,
     ) -> Self {
+        let document = context.document;
         let names = document.tiers.keys();
         let mut compiled = Self {
-            default_key: Arc::clone(default_key),
+            default_key: Arc::clone(&context.default_key),
             tiers: names
                 .clone()
                 .map(|name| (name.into(), inherited(document, name.as_str(), limits)))
                 .collect(),
             by_name: names.map(|name| name.as_str().into()).zip(0..).collect(),
-            patterns: KeyPatterns::default(),
-            assigned: Vec::new(),
+            assignments: Assignments::default(),
             overrides: Overrides::default(),
         };
-        for rule in &document.assign {
-            let Some(tier) = compiled.tier_named(rule.tier.as_str()) else {
-                continue;
-            };
-            for pattern in &rule.key.0 {
-                compiled.patterns.push(pattern);
-                compiled.assigned.push(tier);
-            }
-        }
+        compiled.assignments = Assignments::new(context, &compiled.by_name);
         for (text, rule) in &document.overrides {
             let place = || DocumentPlace::of("overrides").field(text);
             let Some((part, key)) = compiled.default_key.parse(text) else {
@@ -118,46 +124,49 @@ impl Tiers {
             return Granted::default();
         }
         let key = self.default_key.find(head);
-        self.granted(key.as_ref().map(|(part, key)| (*part, key)), || {
-            head.extensions().get::<Tier>()
-        })
+        self.granted(key.as_ref().map(|(part, key)| (*part, key)), Some(head))
     }
 
-    /// Returns the tier and the quotas of a client by its key alone, without a tier from your code.
+    /// Returns the tier and the quotas of a client by its key alone, without a tier from a request or from your code.
     pub(crate) fn of_key(&self, key: &Key<'_>) -> Granted<'_> {
         let part = self.default_key.part_of(key.scope());
-        self.granted(part.map(|part| (part, key)), || None)
+        self.granted(part.map(|part| (part, key)), None)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.tiers.is_empty() && self.overrides.is_empty()
     }
 
-    fn granted<'t>(
+    fn granted(
         &self,
         key: Option<(usize, &Key<'_>)>,
-        attached: impl FnOnce() -> Option<&'t Tier>,
+        head: Option<&RequestHead<'_>>,
     ) -> Granted<'_> {
         let key = key.filter(|(_, key)| !key.as_bytes().is_empty());
         let own = key.and_then(|(part, key)| {
             let part = (!self.default_key.is_text(part)).then_some(part);
             self.overrides.find(part, key.as_bytes())
         });
-        let by_code = || self.tier_named(attached()?.as_str());
-        let by_pattern = || {
-            let (_, key) = key.filter(|(part, _)| self.default_key.is_text(*part))?;
-            let first = self.patterns.first(key.as_bytes())?;
-            self.assigned.get(first).copied()
+        let tier = match own.and_then(|own| own.tier) {
+            Some(tier) => Some((tier, TierSource::Override)),
+            None => self.attached(head).or_else(|| {
+                let text = key.filter(|(part, _)| self.default_key.is_text(*part));
+                let text = text.map(|(_, key)| key.as_bytes());
+                let (position, tier) = self.assignments.first(text, head, &self.by_name)?;
+                Some((tier, TierSource::Assignment(position)))
+            }),
         };
-        let tier = own.and_then(|own| own.tier).or_else(by_code);
-        let tier = tier
-            .or_else(by_pattern)
-            .and_then(|tier| self.tiers.get(tier));
+        let found = tier.and_then(|(tier, source)| Some((self.tiers.get(tier)?, source)));
         Granted {
-            tier: tier.map(|(name, _)| *name),
+            tier: found.map(|((name, _), source)| (*name, source)),
             own: own.map_or(&[], |own| &own.quotas),
-            of_tier: tier.map_or(&[], |(_, quotas)| quotas),
+            of_tier: found.map_or(&[], |((_, quotas), _)| quotas),
         }
+    }
+
+    fn attached(&self, head: Option<&RequestHead<'_>>) -> Option<(usize, TierSource)> {
+        let tier = head?.extensions().get::<Tier>()?;
+        Some((self.tier_named(tier.as_str())?, TierSource::Extension))
     }
 }
 

@@ -1,0 +1,149 @@
+//! Checks the assignments of tiers.
+
+use std::collections::HashSet;
+
+use tower_quota::Quota;
+
+use super::Checker;
+use crate::compile::KeyPatterns;
+use crate::document::{AssignRule, Grants, KeyRule, Match};
+use crate::problem::DocumentPlace;
+use crate::text::{KeyText, TierText};
+
+impl<'d> Checker<'d> {
+    pub(super) fn assignments(&mut self) {
+        let document = self.document;
+        let mut assigned = KeyPatterns::default();
+        let mut takes_all = None;
+        for (index, rule) in document.assign.iter().enumerate() {
+            let place = DocumentPlace::of("assign").index(index);
+            match &rule.tier {
+                TierText::Named(name) => {
+                    self.is_tier(|| place.field("tier"), name);
+                    self.forgeable(&place, rule, name.as_str());
+                }
+                TierText::Code(name) => {
+                    self.part(place.field("tier"), "tier", name, &self.parts.tiers);
+                }
+            }
+            if let Some(earlier) = takes_all {
+                let text = format_args!(
+                    "this is never reached, since assign[{earlier}] takes every request: move it up, or remove it"
+                );
+                self.warning(place.clone(), text);
+            }
+            self.keys_of(&place, rule, &mut assigned);
+            let is_named = matches!(rule.tier, TierText::Named(_));
+            if is_named && rule.key.is_none() && rule.when.is_none() {
+                takes_all.get_or_insert(index);
+            }
+        }
+    }
+
+    fn keys_of(&mut self, place: &DocumentPlace, rule: &'d AssignRule, assigned: &mut KeyPatterns) {
+        for (index, matching) in rule.when.iter().flat_map(|when| &when.0).enumerate() {
+            if rule.key.is_some() && matching.key.is_some() {
+                let place = place.field("when").index(index).field("key");
+                self.error(
+                    place,
+                    "the key is given here and next to \"when\": remove one",
+                );
+            }
+        }
+        let is_simple = rule.when.is_none() && matches!(rule.tier, TierText::Named(_));
+        for (position, pattern) in rule.key.iter().flat_map(|keys| &keys.0).enumerate() {
+            if let Some(earlier) = assigned.covering(pattern) {
+                let text = format_args!(
+                    "{:?} is never reached, since {:?} before it takes the same keys: move it up, or remove it",
+                    pattern.as_str(),
+                    earlier.as_str()
+                );
+                self.warning(place.field("key").index(position), text);
+            }
+            if is_simple {
+                assigned.push(pattern);
+            }
+        }
+    }
+
+    /// Warns if a client can obtain a larger quota by a header of its own.
+    fn forgeable(&mut self, place: &DocumentPlace, rule: &'d AssignRule, tier: &'d str) {
+        let forgeable = |matching: &'d Match| {
+            // Other conditions, such as the claim of a verified token, are as good as a gateway.
+            let is_verified = !matching.claim.is_empty() || matching.code.is_some();
+            let mut names = matching.header.keys().filter(|_| !is_verified);
+            names.find(|name| !self.is_trusted(name.as_str()))
+        };
+        let matches = rule.when.iter().flat_map(|when| &when.0).enumerate();
+        let mut found = matches.filter_map(|(index, matching)| Some((index, forgeable(matching)?)));
+        let Some((index, header)) = found.next() else {
+            return;
+        };
+        let Some(limit) = self.larger_limit(tier) else {
+            return;
+        };
+        let header = header.as_str();
+        let text = format_args!(
+            "any client can send {header:?} and get the tier {tier:?}, which has more of {limit:?}: if your gateway sets the \
+             header and removes it from the requests of clients, add it to \"trusted_headers\""
+        );
+        let place = place.field("when").index(index).field("header");
+        self.warning(place.field(header), text);
+    }
+
+    /// Returns whether clients cannot choose a header, or become another client by it.
+    fn is_trusted(&self, name: &str) -> bool {
+        fn reads(key: &KeyRule, name: &str) -> bool {
+            match key {
+                KeyRule::One(KeyText::Value(value)) => {
+                    let value = value.to_string();
+                    let header = value.strip_prefix("header ");
+                    header.is_some_and(|header| header.eq_ignore_ascii_case(name))
+                }
+                KeyRule::One(_) => false,
+                KeyRule::First(keys) | KeyRule::All { all: keys } => {
+                    keys.iter().any(|key| reads(key, name))
+                }
+            }
+        }
+        let mut trusted = self.document.trusted_headers.iter();
+        trusted.any(|header| header.as_str().eq_ignore_ascii_case(name))
+            || reads(self.document.defaults.key(), name)
+    }
+
+    /// Returns a limit that has a larger quota for a tier, or does not apply.
+    fn larger_limit(&self, tier: &'d str) -> Option<&'d str> {
+        let (tiers, mut seen) = (&self.document.tiers, HashSet::new());
+        let mut granted = HashSet::new();
+        let mut next = Some(tier);
+        while let Some(name) = next.filter(|name| seen.insert(*name)) {
+            let rule = tiers.get(name)?;
+            if let Some(limit) = self.larger_grant(&rule.limits, &mut granted) {
+                return Some(limit);
+            }
+            next = rule.extends.as_ref().map(|name| name.as_str());
+        }
+        None
+    }
+
+    fn larger_grant(&self, grants: &'d Grants, granted: &mut HashSet<&'d str>) -> Option<&'d str> {
+        for (name, grant) in grants {
+            let name = name.as_str();
+            let Some(limit) = self.limits.get(name).filter(|_| granted.insert(name)) else {
+                continue;
+            };
+            let usual = limit.rule.quota.quota();
+            if grant.quota().is_none_or(|quota| is_larger(quota, usual)) {
+                return Some(name);
+            }
+        }
+        None
+    }
+}
+
+fn is_larger(quota: &Quota, usual: &Quota) -> bool {
+    let rate = |quota: &Quota, other: &Quota| {
+        u128::from(quota.units()).saturating_mul(other.period().as_nanos())
+    };
+    quota.capacity() > usual.capacity() || rate(quota, usual) > rate(usual, quota)
+}

@@ -1,0 +1,111 @@
+//! Tests of documents that replace others.
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
+
+use std::fmt::Write as _;
+
+use tower_quota_rules::{Format, Rules};
+
+const WHOLE: &str = "\
+limits:
+  - { name: second, quota: 50/second }
+  - { name: address, quota: 9/second, key: client_ip }
+tiers: { pro: { limits: { second: 500/second } } }
+assign: [{ key: '*', tier: pro }]
+defaults: { key: header x-api-key }
+end: true
+";
+
+fn rules(text: &str) -> Rules {
+    Rules::parse(text, Format::Yaml).unwrap()
+}
+
+#[test]
+fn cut_document_is_an_error_once_end_is_used() {
+    let whole = rules(WHOLE);
+    let mut read = 0;
+    for (at, _) in WHOLE.match_indices('\n') {
+        let cut = &WHOLE[..=at];
+        let Ok(new) = Rules::parse(cut, Format::Yaml) else {
+            continue;
+        };
+        read += 1;
+        let problems = new.after(&whole, &|_| 0);
+        assert_eq!(problems.has_errors(), cut != WHOLE, "{cut}: {problems}");
+        // A document that has never used it may go without.
+        let unguarded = rules(WHOLE.trim_end().trim_end_matches("end: true"));
+        assert!(!new.after(&unguarded, &|_| 0).has_errors());
+    }
+    assert!(read > 3);
+    let problems = rules("limits: [{ name: second, quota: 1/second }]").after(&whole, &|_| 0);
+    let said = problems.to_string();
+    assert!(
+        said.contains("ends before its last line `end: true`"),
+        "{said}"
+    );
+    let without = rules(&WHOLE.replace("end: true", "end: false"));
+    assert!(!without.after(&whole, &|_| 0).has_errors());
+    assert!(
+        !rules("limits: [{ name: s, quota: 1/second }]")
+            .after(&without, &|_| 0)
+            .has_errors()
+    );
+}
+
+#[test]
+fn end_must_be_the_last_line() {
+    let early = format!("end: true\n{}", WHOLE.replace("end: true\n", ""));
+    let said = Rules::parse(&early, Format::Yaml).unwrap_err().to_string();
+    assert!(
+        said.contains("line 1") && said.contains("move \"end\" to the end"),
+        "{said}"
+    );
+    let printed = rules(WHOLE).document().to_text(Format::Yaml);
+    assert!(printed.ends_with("end: true\n"), "{printed}");
+}
+
+#[test]
+fn lost_limits_are_named_with_their_overrides() {
+    let old = rules("limits: [{ name: second, quota: 1/second }, { name: day, quota: 9/day }]");
+    let new = rules("limits: [{ name: seconds, quota: 1/second }, { name: day, quota: 9/day }]");
+    assert_eq!(old.document().lost_limits(new.document()), ["second"]);
+    assert!(old.document().lost_limits(old.document()).is_empty());
+    let said = new.after(&old, &|name| if name == "second" { 2 } else { 7 });
+    assert_eq!(
+        said.to_string(),
+        "warning: limits: the limit \"second\" of the old rules is gone, and its overrides by operators (2) have no effect: put it \
+         back, if that is not meant"
+    );
+}
+
+#[test]
+fn limits_on_different_paths_do_not_add_up() {
+    let mut text = String::from("limits:\n");
+    for number in 0..10_000 {
+        writeln!(
+            text,
+            "  - {{ name: limit-{number}, quota: 9/minute, when: {{ path: /v1/resource-{number} }} }}"
+        )
+        .unwrap();
+    }
+    assert_eq!(rules(&text).warnings().to_string(), "");
+    for (when, together) in [
+        ("path: \"/{kind}/NUMBER\"", 1),
+        ("path: \"/v1/NUMBER/{*rest}\"", 1),
+        ("host: \"NUMBER.example.com\"", 1),
+        ("grpc_method: a.B/NUMBER", 1),
+        ("path: { regex: \"^/v1/NUMBER/x\" }", 1),
+        ("path: \"/v1/{id}\", method: GET", 100),
+        ("header: { x-number: NUMBER }", 100),
+    ] {
+        let limits = (0..100).map(|number| {
+            let when = when.replace("NUMBER", &format!("n{number}"));
+            format!("{{ name: l{number}, quota: 9/minute, when: {{ {when} }} }}")
+        });
+        let limits: Vec<String> = limits.collect();
+        let said = rules(&format!("limits: [{}]", limits.join(", ")))
+            .warnings()
+            .to_string();
+        let expected = format!("{together} limits may apply");
+        assert_eq!(said.contains(&expected), together > 1, "{when}: {said}");
+    }
+}
