@@ -80,7 +80,7 @@ pub use self::change::By;
 pub use self::error::{ChangeError, StartError};
 pub use self::follow::{InForce, LiveState, ReloadCounts, VersionFate, VersionState};
 pub use self::options::{LiveOptions, WithoutRules};
-pub use self::rules::{BlockTarget, LiveRules};
+pub use self::rules::{BlockTarget, LiveRules, VersionDifferences};
 #[cfg(feature = "file")]
 pub use self::store::FileRules;
 #[cfg(feature = "redis")]

@@ -9,11 +9,11 @@ impl Rules {
     /// limit an operator has made outside the document.
     ///
     /// ```
-    /// use tower_quota_rules::{Format, Rules};
+    /// use tower_quota_rules::Rules;
     ///
     /// let text = "limits:\n  - { name: minute, quota: 100/minute }\n  - { name: day, quota: 1000/day }\nend: true\n";
-    /// let old = Rules::parse(text, Format::Yaml)?;
-    /// let cut = Rules::parse(&text[..text.find("  - { name: day").unwrap()], Format::Yaml)?;
+    /// let old = Rules::parse(text)?;
+    /// let cut = Rules::parse(&text[..text.find("  - { name: day").unwrap()])?;
     /// assert!(cut.after(&old, &|_| 0).has_errors());
     /// # Ok::<(), tower_quota_rules::Problems>(())
     /// ```

@@ -63,11 +63,15 @@ async function showChanges(version) {
 }
 
 /** Asks, and rolls back from the version that the person sees: a change that came first is left alone. */
-function rollBack({ number, author, comment }) {
+async function rollBack({ number, author, comment }) {
+  const from = state.snapshot.health.rules?.in_force?.number ?? number;
+  // A version that cannot be compared is refused later, with its problems.
+  const { lost_limits: lost } = await read("v1/rules/diff", { from, to: number }).catch(() => ({ lost_limits: [] }));
+  const gone = lost.length ? ` These limits are gone then: ${lost.join(", ")}.` : "";
   const match = state.history.versions.find(version => version.number === state.history.current);
   confirmChange({
     title: `Roll back to version ${number}?`, action: "Roll back", done: `The rules of version ${number} are in force again.`,
-    text: `The rules of version ${number} by ${author}${comment ? ` (${comment})` : ""} come into force again as a new version, on all instances.`,
+    text: `The rules of version ${number} by ${author}${comment ? ` (${comment})` : ""} come into force again as a new version, on all instances.${gone}`,
     act: ({ reason }) => send("POST", "v1/rules/rollback", { match, reason, body: { version: number } }),
   });
 }

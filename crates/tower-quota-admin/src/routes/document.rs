@@ -21,7 +21,7 @@ use crate::problem::{Problem, ProblemKind, Result};
 pub(crate) struct PutVersion {
     #[serde(flatten)]
     version: VersionInfo,
-    /// The parts of the document without an effect.
+    /// The parts of the document without an effect, and the limits that the old rules had.
     warnings: Problems,
 }
 
@@ -81,9 +81,12 @@ pub(crate) fn text(version: Version) -> Response {
     (fields, version.text).into_response()
 }
 
-pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
-    let in_force = api.live.in_force();
-    let warnings = in_force.map(|in_force| in_force.rules.warnings().clone());
+pub(crate) fn put_version(api: &Api, before: Option<&InForce>, version: &Version) -> Response {
+    let warnings = api.live.in_force().map(|in_force| {
+        let lost = before.map(|before| api.live.problems_of_change(&before.rules, &in_force.rules));
+        let warnings = in_force.rules.warnings().clone();
+        warnings.and(lost.unwrap_or_default())
+    });
     let body = PutVersion {
         version: version.info(),
         warnings: warnings.unwrap_or_default(),
@@ -116,9 +119,13 @@ pub(crate) async fn put(
     DocumentBody(text): DocumentBody,
 ) -> Result<Response> {
     let new = NewVersion::new(text, change.author).comment(change.comment);
-    let number = expected.number(&api).await?;
+    let (number, before) = (expected.number(&api).await?, api.live.in_force());
     let put = api.live.put(number, new).await;
-    Ok(put_version(&api, &expecting(number, put)?))
+    Ok(put_version(
+        &api,
+        before.as_deref(),
+        &expecting(number, put)?,
+    ))
 }
 
 /// Names the fix for a first document that is not the first.

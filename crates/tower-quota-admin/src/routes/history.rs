@@ -77,6 +77,8 @@ pub(crate) struct Diff {
     differences: Vec<Difference>,
     /// The number of further differences.
     more: usize,
+    /// The names of the limits that the later version lacks.
+    lost_limits: Vec<String>,
 }
 
 /// The version to restore.
@@ -144,14 +146,15 @@ pub(crate) async fn diff(
     let mut hidden = sees_keys.hidden(&api, &before).await?;
     hidden.extend(sees_keys.hidden(&api, &after).await?);
     let compared = api.live.differences(before, after, MOST_DIFFERENCES);
-    let (differences, more) = compared.await?;
-    let differences = differences.into_iter();
+    let compared = compared.await?;
+    let differences = compared.differences.into_iter();
     let differences = differences.map(|difference| hide_difference(difference, &hidden));
     Ok(Json(Diff {
         from,
         to,
         differences: differences.collect(),
-        more,
+        more: compared.more,
+        lost_limits: compared.lost_limits,
     }))
 }
 
@@ -170,7 +173,11 @@ pub(crate) async fn rollback(
     expected: Expected,
     Json(RollbackBody { version }): Json<RollbackBody>,
 ) -> Result<Response> {
-    let number = expected.number(&api).await?;
+    let (number, before) = (expected.number(&api).await?, api.live.in_force());
     let put = api.live.rollback(number, version, change.by()).await;
-    Ok(put_version(&api, &expecting(number, put)?))
+    Ok(put_version(
+        &api,
+        before.as_deref(),
+        &expecting(number, put)?,
+    ))
 }

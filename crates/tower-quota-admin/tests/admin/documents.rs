@@ -361,3 +361,25 @@ async fn token_has_one_check_at_a_time() {
         .await
         .unwrap();
 }
+
+#[tokio::test]
+async fn lost_limits_are_named_before_and_after_a_change() {
+    let instance = Instance::with_rules().await;
+    let renamed = RULES.replace("minute", "hour");
+    let check = instance.request(Method::POST, "/v1/rules/check");
+    let check = check.header("Content-Type", "application/yaml");
+    let check: Value = send(check.body(renamed.clone()))
+        .await
+        .json()
+        .await
+        .unwrap();
+    let message = "the limit \"minute\" of the old rules is gone";
+    assert_eq!(check["valid"], true);
+    assert_eq!(check["problems"][0]["message"], message);
+
+    let put = send(instance.put_rules(&renamed).header("If-Match", "*")).await;
+    let put: Value = put.json().await.unwrap();
+    assert_eq!(put["warnings"]["problems"][0]["message"], message);
+    let back = instance.json("/v1/rules/diff?from=2&to=1").await;
+    assert_eq!(back["lost_limits"], json!(["hour"]));
+}

@@ -99,3 +99,21 @@ async fn sample_has_ipv6_and_lists_of_values() {
     let values = document["components"]["schemas"]["OneOrMany"].to_string();
     assert!(values.contains("array"), "{values}");
 }
+
+#[tokio::test]
+async fn explanation_names_what_gives_tier_and_quota() {
+    let instance = instance().await;
+    let sample = json!({ "path": "/", "keys": { "code tenant": "pro-y" } });
+    let (_, explained) = explain(&instance, sample.clone()).await;
+    assert_eq!(explained["tier_from"], "assign[0]");
+    assert_eq!(explained["limits"][0]["quota_from"], "tier");
+    assert_eq!(explained["assumed_address"], "192.0.2.1");
+
+    let made = json!({ "limit": "minute", "key": "pro-y", "quota": "7/minute", "for": "1h", "reason": "a test" });
+    let made = instance.request(Method::PUT, "/v1/overrides").json(&made);
+    let made = send(made).await;
+    assert_eq!(made.status(), 200, "{}", made.text().await.unwrap());
+    let (_, explained) = explain(&instance, sample).await;
+    assert_eq!(explained["limits"][0]["quota"], "7/minute");
+    assert_eq!(explained["limits"][0]["quota_from"], "service");
+}

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use tower_quota::Policy;
-use tower_quota_rules::Rules;
+use tower_quota_rules::{Problems, Rules};
 
 use super::shared::FollowedRules;
+use crate::audit::Action;
 use crate::blocks::BlockKeys;
 use crate::error::ChangeError;
-use crate::version::Version;
+use crate::version::{NewVersion, Version};
 
 /// The kinds of a user's work, each with a place of its own.
 #[derive(Clone, Copy)]
@@ -54,8 +55,15 @@ impl FollowedRules {
         version: &Version,
     ) -> Result<Rules, ChangeError> {
         let text = version.text.clone();
-        self.blocking(move |shared| shared.read_and_test(&text))
-            .await?
+        self.blocking(move |shared| {
+            let rules = shared.read_and_test(&text)?;
+            // Another program may still write a text that this one only reads.
+            if shared.store.is_read_only() {
+                shared.change_to(&rules)?;
+            }
+            Ok(rules)
+        })
+        .await?
     }
 
     pub(crate) fn read(&self, text: &str) -> Result<Rules, ChangeError> {
@@ -72,6 +80,40 @@ impl FollowedRules {
                 "the document's own tests fail: {tests}"
             )))
         }
+    }
+
+    /// Returns the warnings if these rules replace the rules in force.
+    ///
+    /// # Errors
+    /// Returns [`ChangeError::Invalid`] if the document is probably cut.
+    pub(crate) fn change_to(&self, rules: &Rules) -> Result<Problems, ChangeError> {
+        let Some(in_force) = self.in_force.load_full() else {
+            return Ok(Problems::default());
+        };
+        let problems = self.change(&in_force.rules, rules);
+        if problems.has_errors() {
+            return Err(ChangeError::Invalid(problems));
+        }
+        Ok(problems)
+    }
+
+    pub(crate) fn change(&self, old: &Rules, new: &Rules) -> Problems {
+        let overrides = self.blocks.in_force(true);
+        new.after(old, &|name| {
+            let of_limit = overrides
+                .iter()
+                .filter(|block| block.kind.limit() == Some(name));
+            of_limit.count()
+        })
+    }
+
+    pub(crate) fn examine(&self, new: &NewVersion, what: Action) -> Result<(), ChangeError> {
+        let rules = self.read_and_test(&new.text)?;
+        // An earlier version is complete, even if it has no last line that says so.
+        if what != Action::Rollback {
+            self.change_to(&rules)?;
+        }
+        Ok(())
     }
 
     pub(super) fn policy(&self, rules: &Rules) -> Policy {

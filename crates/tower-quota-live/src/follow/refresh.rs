@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 use tower_quota::Policy;
-use tower_quota_rules::Rules;
+use tower_quota_rules::{Problems, Rules};
 
 use super::in_force::InForce;
 use super::local_copy::LocalCopy;
@@ -248,6 +248,7 @@ impl FollowedRules {
         let work = self.blocking(move |shared| {
             let policy = shared.policy(&next.rules);
             let (number, author) = (next.version.number, next.version.author.clone());
+            let change = shared.change_to(&next.rules).unwrap_or_default();
             // Call this before the policy counts, so that a regional store knows the shares.
             (shared.options.on_document)(next.rules.document());
             shared.handle.replace_policy(policy.version(number));
@@ -255,8 +256,16 @@ impl FollowedRules {
             shared.in_force.store(Some(Arc::new(next)));
             shared.health.applied();
             tracing::info!(version = number, author, "rules are in force");
+            change
         });
-        let failure = work.await.err().map(|error| (info, error));
+        let number = info.number;
+        let (failure, change) = match work.await {
+            Ok(change) => (None, change),
+            Err(error) => (Some((info, error)), Problems::default()),
+        };
+        for lost in &change {
+            tracing::warn!(version = number, "{lost}");
+        }
         let after = self.number_and_hash();
         if after != before {
             metrics::record_applied_rules(after.0, after.1);

@@ -11,9 +11,6 @@ use crate::change::By;
 use crate::error::ChangeError;
 use crate::store::BlockChanges;
 
-/// The maximum bytes of a scope that a caller names, because a store has thousands of entries.
-const MOST_SCOPE: usize = 4_096;
-
 pub(super) const MANY_CLIENTS: &str =
     "this counter counts many clients: name a network or a single key";
 
@@ -176,10 +173,12 @@ impl LiveRules {
         blocks.iter().map(|block| Block::clone(block)).collect()
     }
 
+    /// Returns the keys of all limits, with the limits from your code.
     fn keys(&self) -> Vec<Arc<dyn KeyExtractor>> {
-        self.in_force()
-            .map(|in_force| in_force.rules.policy().keys())
-            .unwrap_or_default()
+        let Some(in_force) = self.in_force() else {
+            return Vec::new();
+        };
+        (self.shared.options.with_policy)(in_force.rules.policy()).keys()
     }
 
     /// Returns the stored form of a target. Its [id](Target::id) is the id of a block.
@@ -198,7 +197,15 @@ impl LiveRules {
                 let hash = self.key_hash(key);
                 return self.hashed(key.scope().as_str(), &hash);
             }
-            BlockTarget::Hash { scope, hash } => return self.hashed(scope, hash),
+            BlockTarget::Hash { scope, hash } => {
+                let scopes = self.scopes();
+                if !scopes.is_empty() && !scopes.iter().any(|known| known == scope) {
+                    let scopes = scopes.join(", ");
+                    let reason = format!("no limit counts by {scope:?}: give one of {scopes}");
+                    return Err(ChangeError::Refused(reason));
+                }
+                return self.hashed(scope, hash);
+            }
             BlockTarget::Resolved(target) => return Ok(target.clone()),
             BlockTarget::Text(text) => match text.parse::<Network>() {
                 Ok(network) => return Ok(Target::Network(network.to_net())),
@@ -243,10 +250,6 @@ impl LiveRules {
             let reason = format!("{hash:?} is not a hash of a key: give its 16 hexadecimal digits");
             return Err(ChangeError::Refused(reason));
         };
-        if scope.len() > MOST_SCOPE {
-            let reason = format!("a scope has at most {MOST_SCOPE} bytes");
-            return Err(ChangeError::Refused(reason));
-        }
         let keys = self.keys();
         let of_none = |key: &Arc<dyn KeyExtractor>| {
             let none = Key::new(key.scope(), b"");

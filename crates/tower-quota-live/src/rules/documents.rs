@@ -1,4 +1,4 @@
-use tower_quota_rules::{Difference, Problems, TestReport};
+use tower_quota_rules::{Difference, Problems, Rules, TestReport};
 
 use super::LiveRules;
 use crate::audit::{Action, AuditRecord};
@@ -7,6 +7,18 @@ use crate::error::ChangeError;
 use crate::follow::{VersionFate, Work};
 use crate::store::{RuleStoreError, StoreState};
 use crate::version::{NewVersion, Version, VersionInfo};
+
+/// The differences between two versions.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct VersionDifferences {
+    /// The first differences.
+    pub differences: Vec<Difference>,
+    /// The number of further differences.
+    pub more: usize,
+    /// The names of the limits that the later version lacks.
+    pub lost_limits: Vec<String>,
+}
 
 impl LiveRules {
     /// Puts a document in force on all instances.
@@ -87,7 +99,8 @@ impl LiveRules {
 
     /// Checks a document like [`put`](Self::put), without a change.
     ///
-    /// Returns the warnings and the results of the document's tests.
+    /// Returns the warnings and the results of the document's tests. The warnings name the limits of the document in
+    /// force that the new document lacks.
     ///
     /// # Errors
     /// Returns [`ChangeError::Invalid`] with all problems of the document.
@@ -98,12 +111,13 @@ impl LiveRules {
         let text = text.into();
         let check = self.shared.work(Work::Check, move |shared| {
             let rules = shared.read(&text)?;
-            Ok((rules.warnings().clone(), rules.test()))
+            let change = shared.change_to(&rules)?;
+            Ok((rules.warnings().clone().and(change), rules.test()))
         });
         check.await?
     }
 
-    /// Returns the first differences between two versions, and the number of further differences.
+    /// Returns the differences between two versions, of which at most `most` are listed.
     ///
     /// The order is the order of
     /// [`Document::differences`](tower_quota_rules::Document::differences).
@@ -115,16 +129,28 @@ impl LiveRules {
         old: Version,
         new: Version,
         most: usize,
-    ) -> Result<(Vec<Difference>, usize), ChangeError> {
+    ) -> Result<VersionDifferences, ChangeError> {
         let compare = self.shared.work(Work::Check, move |shared| {
             let old = shared.read(&old.text)?;
             let new = shared.read(&new.text)?;
-            let mut differences = old.document().differences(new.document());
+            let (old, new) = (old.document(), new.document());
+            let mut differences = old.differences(new);
             let more = differences.len().saturating_sub(most);
             differences.truncate(most);
-            Ok((differences, more))
+            let lost_limits = old.lost_limits(new).into_iter().map(String::from);
+            Ok(VersionDifferences {
+                differences,
+                more,
+                lost_limits: lost_limits.collect(),
+            })
         });
         compare.await?
+    }
+
+    /// Returns the problems if rules replace others, with the operators' overrides of lost limits.
+    #[must_use]
+    pub fn problems_of_change(&self, old: &Rules, new: &Rules) -> Problems {
+        self.shared.change(old, new)
     }
 
     async fn replace(
@@ -138,7 +164,7 @@ impl LiveRules {
             return Err(RuleStoreError::ReadOnly(self.shared.store.name()).into());
         }
         let examined = self.shared.work(Work::Change, move |shared| {
-            shared.read_and_test(&new.text).map(|_| new)
+            shared.examine(&new, what).map(|()| new)
         });
         let new = examined.await??;
         let before = self.stored().await?;

@@ -13,6 +13,7 @@ use tower_quota::{BoxStore, RateLimitHandle, Store};
 use tracing::Instrument;
 
 pub use self::blocks::BlockTarget;
+pub use self::documents::VersionDifferences;
 use super::error::StartError;
 use super::follow::{FollowedRules, InForce, LiveState};
 use super::metrics;

@@ -421,3 +421,21 @@ async fn client_is_blocked_by_hash() {
     assert_eq!(instance.ask("ann").await, 403);
     assert!(block("no hash").await.is_err());
 }
+
+#[tokio::test]
+async fn hash_of_unknown_scope_is_refused() {
+    let instance = Instance::in_memory().await;
+    instance.put(new(50)).await;
+    let hash = instance.live.key_hash(&key::header("user").key_of("ann"));
+    let target = BlockTarget::Hash {
+        scope: "header usr",
+        hash: &hash,
+    };
+    let blocked = instance.live.block(target, NewBlock::block(DAY, "ops"));
+    let error = blocked.await.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "no limit counts by \"header usr\": give one of header user"
+    );
+    assert_eq!(instance.live.blocks(), []);
+}

@@ -1,16 +1,17 @@
 //! Tests the log lines of audited changes and of documents.
 
 use std::fmt::{Debug, Write};
+use std::fs;
 use std::sync::{Arc, Mutex};
 
-use tower_quota::MemoryStore;
-use tower_quota_live::{FileRules, LiveOptions, MemoryRules, RuleStore, WithoutRules};
+use tower_quota::{MemoryStore, Quota};
+use tower_quota_live::{FileRules, LiveOptions, MemoryRules, RuleStore, Time, WithoutRules};
 use tower_quota_rules::Rules;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use crate::fixture::{Instance, broken, document, eventually, new};
+use crate::fixture::{DAY, Instance, broken, document, eventually, new, rules_file};
 
 /// The log lines of a test's thread, with level and target.
 #[derive(Clone, Default)]
@@ -140,4 +141,40 @@ async fn start_without_rules_is_logged_as_error() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn lost_limits_are_logged_with_their_overrides() {
+    let log = Log::default();
+    let _recording = tower_quota_dev::record_log(log.clone());
+    let (_folder, path) = rules_file(5);
+    let instance = Instance::start(FileRules::new(&path).unwrap(), LiveOptions::new()).await;
+    let live = &instance.live;
+    let ann = live.client_target("one", "ann").unwrap();
+    let made = live.override_quota(
+        "one",
+        &ann,
+        Quota::per_day(9),
+        Time::now().after(DAY),
+        "ops",
+    );
+    made.await.unwrap();
+    let renamed = document(5).replace("name: one", "name: uno");
+    let (warnings, _) = live.check(renamed.clone()).await.unwrap();
+    let expected = "the limit \"one\" of the old rules is gone, and its overrides by operators (1) have no effect";
+    assert!(warnings.to_string().contains(expected), "{warnings}");
+    fs::write(&path, renamed).unwrap();
+    eventually("the loss is logged", async || {
+        instance.live.refresh().await;
+        log.has(
+            "tower_quota_live::follow::refresh",
+            &["version=2", "is gone"],
+        )
+    })
+    .await;
+    assert!(
+        log.has("tower_quota_live::follow::refresh", &[expected]),
+        "{:?}",
+        log.0
+    );
 }

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod blocks;
+mod ends;
 mod file;
 mod fixture;
 mod fleet;

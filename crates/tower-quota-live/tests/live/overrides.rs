@@ -267,7 +267,8 @@ async fn hash_of_many_clients_is_refused() {
         scope: &"header user".repeat(1_000),
         hash: "0123456789abcdef",
     });
-    assert!(target.unwrap_err().to_string().contains("4096"));
+    let error = target.unwrap_err().to_string();
+    assert!(error.contains("no limit counts by"), "{error}");
     for hash in ["1f", "+123456789abcdef", ""] {
         let (scope, hash) = (scope.as_str(), hash);
         let target = instance
@@ -291,8 +292,14 @@ async fn override_of_shared_counter_from_code_is_refused() {
         let hash = live.key_hash(&Key::new(scope, key));
         let (scope, hash) = (scope.as_str(), &*hash);
         let client = BlockTarget::Hash { scope, hash };
-        let client = live.block_target(client).unwrap();
-        let made = live.override_quota("one", &client, Quota::per_day(900), tomorrow(), "ops");
-        assert_eq!(made.await.is_ok(), is_made, "{hash}");
+        let made = match live.block_target(client) {
+            Ok(client) => {
+                let quota = Quota::per_day(900);
+                let made = live.override_quota("one", &client, quota, tomorrow(), "ops");
+                made.await.is_ok()
+            }
+            Err(_) => false,
+        };
+        assert_eq!(made, is_made, "{hash}");
     }
 }

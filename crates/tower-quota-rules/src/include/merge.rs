@@ -6,7 +6,6 @@ use indexmap::map::Entry;
 
 use super::loosened::Loosened;
 use crate::document::{Document, KeyRule, Match};
-use crate::format::Format;
 use crate::problem::{DocumentPlace, Problem, Problems};
 
 pub(super) struct Merge<'d> {
@@ -42,7 +41,7 @@ impl<'d> Merge<'d> {
             if text.len() > max_bytes {
                 return Err(format!("it has more than {max_bytes} bytes"));
             }
-            parse(path, &text, must_end)
+            parse(&text, must_end)
         });
         match document {
             Ok(document) => Some(document),
@@ -141,9 +140,8 @@ impl<'d> Merge<'d> {
     }
 }
 
-fn parse(path: &Path, text: &str, must_end: bool) -> Result<Document, String> {
-    let format = Format::of_path(path).unwrap_or(Format::Yaml);
-    let document = Document::parse(text, format).map_err(|problems| problems.to_string())?;
+fn parse(text: &str, must_end: bool) -> Result<Document, String> {
+    let document = Document::parse(text).map_err(|problems| problems.to_string())?;
     if document.include.is_some() {
         return Err("it includes another document".into());
     }

@@ -8,7 +8,6 @@ use std::path::Path;
 
 use self::merge::Merge;
 use crate::document::Document;
-use crate::format::Format;
 use crate::problem::Problems;
 use crate::read;
 
@@ -19,12 +18,12 @@ impl Document {
     /// document come first, and the text cannot loosen them.
     ///
     /// ```
-    /// use tower_quota_rules::{Document, Format};
+    /// use tower_quota_rules::Document;
     ///
     /// let text = "include: org.yaml\nlimits: [{ name: search, quota: 5/second }]";
     /// let organisation = "limits: [{ name: everyone, quota: 100/second, key: none }]";
-    /// let merged = Document::merged(text, Format::Yaml, 1_000, |_| Ok(organisation.into()))?.expect("merged");
-    /// let names = Document::parse(&merged, Format::Yaml)?.limits.into_iter().map(|limit| limit.name.to_string());
+    /// let merged = Document::merged(text, 1_000, |_| Ok(organisation.into()))?.expect("merged");
+    /// let names = Document::parse(&merged)?.limits.into_iter().map(|limit| limit.name.to_string());
     /// assert!(names.eq(["everyone", "search"]));
     /// # Ok::<(), tower_quota_rules::Problems>(())
     /// ```
@@ -34,14 +33,13 @@ impl Document {
     /// document.
     pub fn merged(
         text: &str,
-        format: Format,
         max_bytes: usize,
         read: impl FnOnce(&Path) -> io::Result<String>,
     ) -> Result<Option<String>, Problems> {
         if !text.contains("include") {
             return Ok(None);
         }
-        let tree = read::tree(text, format, max_bytes)?;
+        let tree = read::tree(text, max_bytes)?;
         let mut reading = read::Reading::new(&tree);
         let own = reading.document();
         let Some(name) = own.include.clone() else {
@@ -57,11 +55,8 @@ impl Document {
         let mut problems = merge.problems;
         match merged {
             Some(document) if problems.is_empty() => {
-                let text = document.to_text(format);
-                Ok(Some(match format {
-                    Format::Yaml => format!("# with {name:?}\n{text}"),
-                    Format::Json => text,
-                }))
+                let text = document.to_text();
+                Ok(Some(format!("# with {name:?}\n{text}")))
             }
             _ => {
                 for problem in problems.iter_mut() {

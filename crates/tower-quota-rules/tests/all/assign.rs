@@ -3,7 +3,7 @@
 
 use http::Request;
 use tower_quota::{RequestHead, key};
-use tower_quota_rules::{CodeParts, Format, Rules, SampleRequest, Tier};
+use tower_quota_rules::{CodeParts, Rules, SampleRequest, Tier};
 
 const BASE: &str = "
 limits: [{ name: minute, quota: 5/minute }]
@@ -20,7 +20,7 @@ fn parts() -> CodeParts {
 }
 
 fn rules(assign: &str) -> Rules {
-    Rules::parse_with(&format!("{BASE}{assign}"), Format::Yaml, &parts()).unwrap()
+    Rules::parse_with(&format!("{BASE}{assign}"), &parts()).unwrap()
 }
 
 /// Returns the tier of a request, what has given it, the quota and what has given that.
@@ -144,7 +144,7 @@ fn assumed_address_is_named() {
 fn header_of_clients_gives_no_larger_quota_silently() {
     let warned = |text: &str| {
         let text = format!("{BASE}{text}");
-        let rules = Rules::parse_with(&text, Format::Yaml, &parts()).unwrap();
+        let rules = Rules::parse_with(&text, &parts()).unwrap();
         rules.warnings().to_string()
     };
     let by_header = "assign: [{ when: { header: { x-plan: pro } }, tier: TIER }]\n";
@@ -169,7 +169,7 @@ tiers: { slow: { limits: { minute: 1/minute } } }
 assign: [{ when: { header: { x-plan: slow } }, tier: slow }]
 ";
     assert!(
-        Rules::parse(smaller, Format::Yaml)
+        Rules::parse(smaller)
             .unwrap()
             .warnings()
             .is_empty()
@@ -195,7 +195,7 @@ fn wrong_assignments_are_explained() {
         ("[{ key: a }]", "the field \"tier\" is missing"),
     ] {
         let text = format!("{BASE}assign: {assign}");
-        let problems = Rules::parse_with(&text, Format::Yaml, &parts()).unwrap_err();
+        let problems = Rules::parse_with(&text, &parts()).unwrap_err();
         assert!(
             problems.to_string().contains(expected),
             "{assign}: {problems}"

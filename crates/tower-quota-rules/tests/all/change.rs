@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use tower_quota_rules::{Format, Rules};
+use tower_quota_rules::Rules;
 
 const WHOLE: &str = "\
 limits:
@@ -16,7 +16,7 @@ end: true
 ";
 
 fn rules(text: &str) -> Rules {
-    Rules::parse(text, Format::Yaml).unwrap()
+    Rules::parse(text).unwrap()
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn cut_document_is_an_error_once_end_is_used() {
     let mut read = 0;
     for (at, _) in WHOLE.match_indices('\n') {
         let cut = &WHOLE[..=at];
-        let Ok(new) = Rules::parse(cut, Format::Yaml) else {
+        let Ok(new) = Rules::parse(cut) else {
             continue;
         };
         read += 1;
@@ -54,12 +54,12 @@ fn cut_document_is_an_error_once_end_is_used() {
 #[test]
 fn end_must_be_the_last_line() {
     let early = format!("end: true\n{}", WHOLE.replace("end: true\n", ""));
-    let said = Rules::parse(&early, Format::Yaml).unwrap_err().to_string();
+    let said = Rules::parse(&early).unwrap_err().to_string();
     assert!(
         said.contains("line 1") && said.contains("move \"end\" to the end"),
         "{said}"
     );
-    let printed = rules(WHOLE).document().to_text(Format::Yaml);
+    let printed = rules(WHOLE).document().to_text();
     assert!(printed.ends_with("end: true\n"), "{printed}");
 }
 

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use tower_quota_rules::{Document, Format, Problems, Rules};
+use tower_quota_rules::{Document, Problems, Rules};
 
 const ORGANISATION: &str = "
 limits: [{ name: everyone, quota: 5000/second, key: none }, { name: client, quota: 100/minute }]
@@ -15,7 +15,7 @@ tests: [{ request: { path: / }, expect: { limits: { everyone: 5000/second, clien
 ";
 
 fn merged(text: &str, organisation: &str) -> Result<Option<String>, Problems> {
-    Document::merged(text, Format::Yaml, 10_000, |path| {
+    Document::merged(text, 10_000, |path| {
         assert_eq!(path.to_str(), Some("org.yaml"));
         Ok(organisation.to_owned())
     })
@@ -39,7 +39,7 @@ tests:
   - { request: { path: /healthz }, expect: { outcome: skipped } }
 ";
     let text = merged(text, ORGANISATION).unwrap().unwrap();
-    let rules = Rules::parse(&text, Format::Yaml).unwrap();
+    let rules = Rules::parse(&text).unwrap();
     let report = rules.test();
     assert_eq!(
         (report.passed, report.is_passed()),
@@ -130,7 +130,7 @@ fn each_document_keeps_its_default_key() {
         let text = merged(&format!("include: org.yaml\n{own}"), organisation)
             .unwrap()
             .unwrap();
-        let rules = Rules::parse(&text, Format::Yaml).unwrap();
+        let rules = Rules::parse(&text).unwrap();
         let request = http::Request::get("/").header("x-user", "ann");
         let request = request
             .extension(std::net::IpAddr::from([192, 0, 2, 7]))
@@ -177,9 +177,7 @@ fn unusable_include_is_explained() {
     }
     let long = " ".repeat(10_001);
     assert!(said(text, &long).contains("more than 10000 bytes"));
-    let missing = Document::merged(text, Format::Yaml, 10_000, |_| {
-        Err(io::ErrorKind::NotFound.into())
-    });
+    let missing = Document::merged(text, 10_000, |_| Err(io::ErrorKind::NotFound.into()));
     let missing = missing.unwrap_err().to_string();
     assert!(
         missing.contains("\"org.yaml\" cannot be included"),
@@ -188,7 +186,7 @@ fn unusable_include_is_explained() {
     let absolute = text.replace("org.yaml", "/etc/org.yaml");
     let absolute = said(&absolute, "").to_string();
     assert!(absolute.contains("not relative"), "{absolute}");
-    let raw = Rules::parse(text, Format::Yaml).unwrap_err().to_string();
+    let raw = Rules::parse(text).unwrap_err().to_string();
     assert!(
         raw.contains("only a file can include \"org.yaml\""),
         "{raw}"

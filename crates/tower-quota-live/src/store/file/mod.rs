@@ -6,11 +6,13 @@
 mod read;
 mod watcher;
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, watch};
+use tower_quota_rules::Document;
 
 use self::watcher::Watcher;
 use super::{MemoryRules, Reply, RuleStore, RuleStoreError, StoreState};
@@ -26,7 +28,8 @@ use crate::version::{NewVersion, Version, VersionInfo};
 /// While the file is missing, the store is unavailable, and the rules stay in force.
 ///
 /// Replace the file by a rename if you can. A file changed in the last 100 ms is read again until
-/// it is stable.
+/// it is stable, and a file that has lost its last line `end: true` until it has the line, for a second. A file may
+/// [include](Document::include) another, which is followed too.
 ///
 /// ```no_run
 /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -91,14 +94,37 @@ impl FileRules {
             Ok(())
         });
         renewed.await.map_err(|error| self.unavailable(error))?;
-        let text = read::settled(&self.path, self.max_bytes).await;
+        let must_end = known.as_deref().is_some_and(read::has_end);
+        let text = read::settled(&self.path, self.max_bytes, must_end).await;
         let text = text.map_err(|error| self.unavailable(error))?;
+        let text = self.merged(text).await?;
         if known.as_ref() != Some(&text) {
             self.memory
                 .put_now(None, NewVersion::new(text.clone(), "file"))?;
             *known = Some(text);
         }
         Ok(())
+    }
+
+    /// Returns a text with the document that it includes, and watches the included file.
+    async fn merged(&self, text: String) -> Result<String, RuleStoreError> {
+        let max_bytes = self.max_bytes;
+        let path = self.path.clone();
+        let watcher = Arc::clone(&self.watcher);
+        let merged = files::blocking(move || {
+            let most = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+            let mut included = None;
+            let merged = Document::merged(&text, most, |name| {
+                let path = path.with_file_name("").join(name);
+                let text = File::open(&path).and_then(|file| read::text(&file, max_bytes));
+                included = Some(path);
+                text
+            });
+            watcher.include(included);
+            Ok(merged.map(|merged| merged.unwrap_or(text)))
+        });
+        let merged = merged.await.map_err(|error| self.unavailable(error))?;
+        merged.map_err(|problems| RuleStoreError::unreadable(self.name(), problems))
     }
 
     fn unavailable(&self, error: io::Error) -> RuleStoreError {

@@ -1,5 +1,6 @@
 use core::fmt;
 use core::time::Duration;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,6 +18,7 @@ const MOST_QUIETS: u32 = 10;
 
 pub(super) struct Watcher {
     path: PathBuf,
+    included: Mutex<Option<PathBuf>>,
     watching: Mutex<Option<(RecommendedWatcher, Vec<PathBuf>)>>,
     events: watch::Sender<()>,
     task: JoinHandle<()>,
@@ -28,6 +30,7 @@ impl Watcher {
         let task = tokio::spawn(debounce(events.subscribe(), memory));
         let watcher = Self {
             path: path.to_owned(),
+            included: Mutex::default(),
             watching: Mutex::default(),
             events,
             task,
@@ -36,8 +39,23 @@ impl Watcher {
         watcher
     }
 
+    /// Watches the file that the document includes, too.
+    pub(super) fn include(&self, path: Option<PathBuf>) {
+        let mut included = self.included.lock().unwrap_or_else(PoisonError::into_inner);
+        if *included != path {
+            *included = path;
+            drop(included);
+            self.renew();
+        }
+    }
+
     pub(super) fn renew(&self) {
-        let folders = folders(&self.path);
+        let included = self.included.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = folders(&self.path);
+        folders.extend(included.iter().flat_map(|path| self::folders(path)));
+        drop(included);
+        let mut seen = HashSet::new();
+        folders.retain(|folder| seen.insert(folder.clone()));
         let mut watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner);
         if watching
             .as_ref()
