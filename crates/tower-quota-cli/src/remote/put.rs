@@ -85,10 +85,8 @@ pub(super) fn rules_in_force(api: &Api) -> Result<Rules, Failure> {
 /// Shows the changes and asks whether to put the rules. Fails unless the user agrees.
 fn confirm(rules: &RulesText, newest: &ApiAnswer, api: &Api) -> Result<(), Failure> {
     let number = newest.version();
-    let compared = api.load.checked(&newest.rules()).and_then(|old| {
-        let differences = diff::between(&old, &api.load.checked(rules)?);
-        Ok(diff::text(&differences))
-    });
+    let old = api.load.checked(&newest.rules());
+    let compared = old.and_then(|old| Ok(diff::between(&old, &api.load.checked(rules)?)));
     let changes = compared.unwrap_or_else(|failure| format!("{failure}\n"));
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(Failure::Problem(format!(

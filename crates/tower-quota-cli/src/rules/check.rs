@@ -14,6 +14,10 @@ pub(crate) struct CheckArguments {
     /// The files of rules, or `-` for standard input.
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// The rules to replace, as a file. Names the limits that the new rules lack, and refuses a
+    /// file without the last line `end: true` if the old file has the line.
+    #[arg(long, value_name = "FILE")]
+    old: Option<PathBuf>,
     /// Fails for warnings too.
     #[arg(long)]
     strict: bool,
@@ -22,13 +26,20 @@ pub(crate) struct CheckArguments {
 }
 
 pub(crate) fn run(arguments: &CheckArguments) -> Ended {
+    let old = arguments.old.as_ref();
+    let old = old.map(|old| arguments.load.load(old)).transpose()?;
     let mut has_findings = false;
     let (mut all, mut out) = (Vec::new(), String::new());
     for path in &arguments.files {
         let text = arguments.load.read(path)?;
         let name = &text.name;
         let (problems, tests) = match arguments.load.check(&text) {
-            Ok(rules) => (rules.warnings().clone(), Some(rules.test())),
+            Ok(rules) => {
+                let change = old.as_ref().map(|old| rules.after(old, &|_| 0));
+                let change = change.unwrap_or_default();
+                let tests = (!change.has_errors()).then(|| rules.test());
+                (rules.warnings().clone().and(change), tests)
+            }
             Err(problems) => (problems, None),
         };
         let is_valid = tests.as_ref().is_some_and(TestReport::is_passed);

@@ -19,23 +19,30 @@ pub(crate) struct DiffArguments {
 
 pub(crate) fn run(arguments: &DiffArguments) -> Ended {
     let old = arguments.rules(&arguments.old)?;
-    let differences = between(&old, &arguments.rules(&arguments.new)?);
-    let output = Output::new(&differences, &text(&differences))?;
+    let new = arguments.rules(&arguments.new)?;
+    let differences = old.document().differences(new.document());
+    let output = Output::new(&differences, &text(&old, &new, &differences))?;
     Ok(output.found(!differences.is_empty()))
 }
 
-pub(crate) fn between(old: &Rules, new: &Rules) -> Vec<Difference> {
-    old.document().differences(new.document())
+/// Returns the differences between two documents, and the names of the limits that are lost.
+pub(crate) fn between(old: &Rules, new: &Rules) -> String {
+    text(old, new, &old.document().differences(new.document()))
 }
 
-pub(crate) fn text(differences: &[Difference]) -> String {
+fn text(old: &Rules, new: &Rules, differences: &[Difference]) -> String {
     if differences.is_empty() {
         return "no differences\n".into();
     }
-    differences
+    let mut text: String = differences
         .iter()
         .map(|difference| format!("{difference}\n"))
-        .collect()
+        .collect();
+    let lost = old.document().lost_limits(new.document());
+    if !lost.is_empty() {
+        text += &format!("limits gone: {}\n", lost.join(", "));
+    }
+    text
 }
 
 impl DiffArguments {

@@ -3,15 +3,15 @@ use std::{fs, io};
 
 use clap::Args;
 use tower_quota::{Name, RequestHead, key, settle};
-use tower_quota_rules::{CodeParts, Problems, Rules};
+use tower_quota_rules::{CodeParts, Document, Problems, Rules};
 
 use crate::failure::Failure;
 
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LoadArguments {
-    /// Declares a part that your service defines in code, for rules with `code NAME`. Write
-    /// `key=NAME`, `cost=NAME`, `condition=NAME` or `settle=NAME`. In this command, the key is
-    /// missing, the cost is 1, and the condition never matches.
+    /// Declares a part that your service defines in code, for rules with `code NAME` or `claim`. Write
+    /// `key=NAME`, `claim=NAME`, `tier=NAME`, `cost=NAME`, `condition=NAME` or `settle=NAME`. In this
+    /// command, the key, the claim and the tier are missing, the cost is 1, and the condition never matches.
     #[arg(long = "code", value_name = "KIND=NAME", value_parser = code_part)]
     pub(crate) code: Vec<CodePart>,
 }
@@ -34,6 +34,14 @@ impl LoadArguments {
             (path.display().to_string(), fs::read_to_string(path))
         };
         let text = text.map_err(Failure::at(&name))?;
+        let merged = Document::merged(&text, LONGEST, |included| {
+            fs::read_to_string(path.with_file_name("").join(included))
+        });
+        let merged = merged.map_err(|problems| {
+            let rendered = problems.render(&text, &name);
+            Failure::Problem(format!("{name} cannot be used\n{rendered}"))
+        })?;
+        let text = merged.unwrap_or(text);
         Ok(RulesText { name, text })
     }
 
@@ -62,6 +70,11 @@ pub(crate) fn parts(code: &[CodePart]) -> CodeParts {
                 let scope = Name::from(format!("code {name}"));
                 parts.key(name, key::from_fn(scope, |_| None::<String>))
             }
+            "claim" => {
+                let scope = Name::from(format!("claim {name}"));
+                parts.claim(name, key::from_fn(scope, |_| None::<String>))
+            }
+            "tier" => parts.tier(name, |_: &RequestHead<'_>| None),
             "cost" => parts.cost(name, |_| 1),
             "condition" => parts.condition(name, |_: &RequestHead<'_>| false),
             _ => parts.settle(name, settle::by_handler()),
@@ -70,11 +83,11 @@ pub(crate) fn parts(code: &[CodePart]) -> CodeParts {
     parts
 }
 
-fn code_part(text: &str) -> Result<CodePart, &'static str> {
+const CODE_PARTS: [&str; 6] = ["key", "claim", "tier", "cost", "condition", "settle"];
+
+fn code_part(text: &str) -> Result<CodePart, String> {
     match text.split_once('=') {
-        Some((kind @ ("key" | "cost" | "condition" | "settle"), name)) => {
-            Ok((kind.to_owned(), name.to_owned()))
-        }
-        _ => Err("give key=NAME, cost=NAME, condition=NAME or settle=NAME"),
+        Some((kind, name)) if CODE_PARTS.contains(&kind) => Ok((kind.to_owned(), name.to_owned())),
+        _ => Err(format!("give {}=NAME", CODE_PARTS.join("=NAME, "))),
     }
 }

@@ -255,3 +255,92 @@ fn wrong_arguments_and_files_exit_with_two() {
         untargeted.error
     );
 }
+
+#[test]
+fn check_and_diff_name_lost_limits() {
+    let files = Files::new();
+    let two =
+        "limits: [{ name: minute, quota: 9/minute }, { name: day, quota: 99/day }]\nend: true\n";
+    let old = files.write("old.yaml", two);
+    let one = "limits: [{ name: minute, quota: 9/minute }]\n";
+    let new = files.write("new.yaml", format!("{one}end: true\n"));
+    let out = run(&["check", "--old", &old, &new]).expect(0);
+    assert!(
+        out.contains("the limit \"day\" of the old rules is gone"),
+        "{out}"
+    );
+    run(&["check", "--strict", "--old", &old, &new]).expect(1);
+    let out = run(&["diff", &old, &new]).expect(1);
+    assert!(out.ends_with("limits gone: day\n"), "{out}");
+    let out = run(&["diff", &new, &old]).expect(1);
+    assert!(!out.contains("gone"), "{out}");
+    let cut = files.write("cut.yaml", one);
+    run(&["check", &cut]).expect(0);
+    let out = run(&["check", "--old", &old, &cut]).expect(1);
+    assert!(
+        out.contains("ends before its last line `end: true`"),
+        "{out}"
+    );
+}
+
+#[test]
+fn included_file_is_merged_before_use() {
+    let files = Files::new();
+    files.write(
+        "org.yaml",
+        "limits: [{ name: everyone, quota: 99/second, key: none }]\n",
+    );
+    let own = "include: org.yaml\nlimits: [{ name: minute, quota: 9/minute }]\n";
+    let rules = files.write("rules.yaml", own);
+    run(&["check", &rules]).expect(0);
+    let explained = run(&["explain", "--rules", &rules, "--json"]).json(0);
+    let names = [
+        &explained["limits"][0]["name"],
+        &explained["limits"][1]["name"],
+    ];
+    assert_eq!(names, ["everyone", "minute"]);
+    let loose = files.write("loose.yaml", own.replace("minute,", "everyone,"));
+    let failed = run(&["check", &loose]);
+    let text = failed.error + &failed.out;
+    assert!(
+        failed.code == 1 && text.contains("give yours another name"),
+        "{text}"
+    );
+    assert!(text.contains("loose.yaml:2:18"), "{text}");
+}
+
+#[test]
+fn explain_says_what_gives_tier_and_quota() {
+    let files = Files::new();
+    let text = "
+limits: [{ name: minute, quota: 9/minute }]
+tiers: { pro: { limits: { minute: 90/minute } } }
+assign: [{ when: { claim: { plan: pro } }, tier: pro }, { tier: code plan }]
+";
+    let rules = files.write("rules.yaml", text);
+    let explain = [
+        "explain",
+        "--rules",
+        &rules,
+        "--code",
+        "claim=plan",
+        "--code",
+        "tier=plan",
+    ];
+    let out = run(&explain).expect(0);
+    assert!(
+        out.contains("assumed") && out.contains("192.0.2.1"),
+        "{out}"
+    );
+    let given = [
+        "--key",
+        "claim plan: pro",
+        "--address",
+        "192.0.2.7",
+        "--json",
+    ];
+    let explained = run(&[&explain[..], &given].concat()).json(0);
+    assert_eq!(explained["tier_from"], "assign[0]");
+    assert_eq!(explained["limits"][0]["quota_from"], "tier");
+    assert!(explained["assumed_address"].is_null(), "{explained}");
+}
