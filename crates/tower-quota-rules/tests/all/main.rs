@@ -10,3 +10,4 @@ mod include;
 mod index;
 mod round_trip;
 mod schema;
+mod table;
