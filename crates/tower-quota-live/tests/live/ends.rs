@@ -64,7 +64,7 @@ async fn file_written_with_a_pause_is_read_whole() {
     // The reader waits while the writer pauses for longer than the time after which a file is stable.
     pause(Duration::from_millis(300)).await;
     assert_eq!(instance.limits("ann").await, [500, 1_000]);
-    file.write_all(whole(700)[cut(700).len()..].as_bytes())
+    file.write_all(&whole(700).as_bytes()[cut(700).len()..])
         .unwrap();
     drop(file);
     eventually("the whole file is in force", async || {
