@@ -109,13 +109,13 @@ async fn serve() -> Result<(), Box<dyn Error>> {
     let counters = if let Some(url) = redis_url {
         let name = std::env::var("NAME").unwrap_or_else(|_| "gateway".into());
         let redis = RedisStore::options()
-            // Name your service. Two services with one prefix share their counters.
+            // Name your service. Two services with one prefix share their counters, rules and lists of clients.
             .prefix(&name)
             .connect_lazily()
             .connect(&url)
             .await?;
-        live_options = live_options.shared_top(SharedTop::from_store(&redis, &name)?);
-        let in_redis = RedisRules::from_store(&redis, &name)?;
+        live_options = live_options.shared_top(SharedTop::from_store(&redis)?);
+        let in_redis = RedisRules::from_store(&redis)?;
         if !has_redis_rules {
             // Rules from a file have blocks, overrides and audit records in Redis, for all gateways of this name.
             live_options = live_options.blocks_in(in_redis);

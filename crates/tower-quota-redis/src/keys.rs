@@ -38,6 +38,7 @@ impl EntryKey {
 
 #[derive(Clone)]
 pub(crate) struct KeyNames {
+    prefix: String,
     partitions: Vec<String>,
     seed: [u8; 16],
     readable: bool,
@@ -76,10 +77,15 @@ impl KeyNames {
             .map(|tag| format!("{prefix}:{FORMAT}:{{{tag}}}:"))
             .collect();
         Ok(Self {
+            prefix: prefix.to_owned(),
             partitions,
             seed,
             readable,
         })
+    }
+
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
     }
 
     pub(crate) fn partition_key(&self, partition: usize) -> &str {

@@ -77,6 +77,12 @@ impl RedisStore {
         self.inner.keys.key_of(key)
     }
 
+    /// Returns the prefix of all keys, without a final colon.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        self.inner.keys.prefix()
+    }
+
     pub(crate) fn new(
         batchers: Arc<[Arc<Batcher>]>,
         keys: KeyNames,

@@ -23,7 +23,7 @@ pub use self::memory::MemoryRules;
 #[cfg(feature = "redis")]
 pub use self::redis::RedisRules;
 #[cfg(feature = "redis")]
-pub(crate) use self::redis::{RedisConnection, check_name};
+pub(crate) use self::redis::{RedisConnection, check_name, name_of_service};
 pub use self::state::{BlockChanges, StoreState};
 pub(crate) use self::with_blocks::with_blocks;
 use super::audit::AuditRecord;

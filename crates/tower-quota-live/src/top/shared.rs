@@ -5,7 +5,7 @@ use tower_quota::{TopClient, TopWindow};
 use tower_quota_redis::{RedisConfigError, RedisLocator, RedisStore};
 
 use super::list::{ListedClient, TopList};
-use crate::store::{RedisConnection, RedisRules, RuleStoreError, check_name};
+use crate::store::{RedisConnection, RedisRules, RuleStoreError, check_name, name_of_service};
 use crate::time::Time;
 
 const PUBLISHED: usize = 64;
@@ -53,13 +53,13 @@ impl SharedTop {
         Self::with(RedisLocator::new(url), name)
     }
 
-    /// Uses the servers and certificates of your counters, on a separate connection.
+    /// Uses the servers and certificates of your counters, on a separate connection. The prefix of the counters is the
+    /// name.
     ///
     /// # Errors
-    /// Returns the errors of [`new`](Self::new), and an error for a store on a pool, whose server
-    /// is unknown.
-    pub fn from_store(counters: &RedisStore, name: &str) -> Result<Self, RuleStoreError> {
-        Self::with(counters.locator(), name)
+    /// See [`RedisRules::from_store`].
+    pub fn from_store(counters: &RedisStore) -> Result<Self, RuleStoreError> {
+        Self::with(counters.locator(), name_of_service(counters)?)
     }
 
     /// Sets the interval between publications. The default is 5 s, the minimum 100 ms.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use tower_quota_dev::{RedisCluster, RedisSentinel, RedisServer, TlsFiles};
-use tower_quota_live::{RedisRules, RuleStore, RuleStoreError};
+use tower_quota_live::{RedisRules, RuleStore, RuleStoreError, SharedTop};
 use tower_quota_redis::RedisStore;
 
 use crate::fixture::{Instance, eventually, new};
@@ -83,17 +83,42 @@ async fn demoted_primary_is_left() {
 }
 
 #[tokio::test]
+async fn service_has_one_name() {
+    let server = RedisServer::start();
+    let store = async |prefix: &str| {
+        let options = RedisStore::options().prefix(prefix);
+        options.connect(&server.url()).await.unwrap()
+    };
+    let rules = RedisRules::from_store(&store("orders:").await).unwrap();
+    rules.put(None, new(500)).await.unwrap();
+    let others = RedisRules::new(&server.url(), "orders").unwrap();
+    assert_eq!(others.current().await.unwrap().unwrap().number, 1);
+    for (prefix, reason) in [("quota", "name your service"), ("rl/api", "is not a name")] {
+        let store = store(prefix).await;
+        let errors = [
+            RedisRules::from_store(&store).unwrap_err().to_string(),
+            SharedTop::from_store(&store).unwrap_err().to_string(),
+        ];
+        assert!(
+            errors.iter().all(|error| error.contains(reason)),
+            "{errors:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn certificates_of_the_store_are_trusted() {
     let files = TlsFiles::new();
     let server = RedisServer::start_tls(&files);
     let url = format!("rediss://localhost:{}/", server.port());
     let trust = fs::read(files.certificate()).unwrap();
     let store = RedisStore::options()
+        .prefix("tls")
         .root_certificates(trust)
         .connect(&url)
         .await
         .unwrap();
-    follows_announcements(|| RedisRules::from_store(&store, "tls").unwrap()).await;
+    follows_announcements(|| RedisRules::from_store(&store).unwrap()).await;
 
     // The system does not trust the certificate.
     let rules = RedisRules::new(&url, "tls").unwrap();
@@ -113,9 +138,10 @@ async fn cluster_with_tls_is_followed() {
     let cluster = RedisCluster::start_tls(&files);
     let trust = fs::read(files.certificate()).unwrap();
     let store = RedisStore::options()
+        .prefix("tls")
         .root_certificates(trust)
         .cluster(cluster.tls_urls())
         .await
         .unwrap();
-    follows_announcements(|| RedisRules::from_store(&store, "tls").unwrap()).await;
+    follows_announcements(|| RedisRules::from_store(&store).unwrap()).await;
 }

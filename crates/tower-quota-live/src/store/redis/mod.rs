@@ -75,11 +75,13 @@ impl RedisRules {
 
     /// Uses the servers and certificates of your counters, on a separate connection.
     ///
+    /// The prefix of the counters is the name of the rules, so you name your service in one place.
+    ///
     /// # Errors
-    /// Returns the errors of [`new`](Self::new), and an error for a store on a pool, whose server
-    /// is unknown.
-    pub fn from_store(counters: &RedisStore, name: &str) -> Result<Self, RuleStoreError> {
-        Self::with(counters.locator(), name)
+    /// Returns the errors of [`new`](Self::new), an error for counters with the default prefix, and an error for a
+    /// store on a pool, whose server is unknown.
+    pub fn from_store(counters: &RedisStore) -> Result<Self, RuleStoreError> {
+        Self::with(counters.locator(), name_of_service(counters)?)
     }
 
     fn with(
@@ -231,6 +233,17 @@ type Page = (
     Vec<String>,
     Vec<Option<String>>,
 );
+
+/// Returns the prefix of counters, unless it is the default, which many services have.
+pub(crate) fn name_of_service(counters: &RedisStore) -> Result<&str, RuleStoreError> {
+    match counters.prefix() {
+        "quota" => Err(RuleStoreError::config(
+            "the counters have the default prefix \"quota\", which other services may have too: name your service, as in \
+             `RedisStore::options().prefix(\"orders\")`",
+        )),
+        name => Ok(name),
+    }
+}
 
 pub(crate) fn check_name(name: &str) -> Result<(), RuleStoreError> {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
