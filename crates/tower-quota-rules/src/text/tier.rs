@@ -27,7 +27,7 @@ impl FromStr for TierText {
 
     fn from_str(text: &str) -> Result<Self, TextError> {
         match text.strip_prefix("code ") {
-            Some(name) => Ok(Self::Code(name.trim_start().parse()?)),
+            Some(name) => Ok(Self::Code(name.parse()?)),
             None => Ok(Self::Named(text.parse()?)),
         }
     }
@@ -43,6 +43,6 @@ impl fmt::Display for TierText {
 }
 
 written_as_text!(TierText, "a tier such as \"pro\" or \"code plan\"", {
-    "pattern": "^(code\\s+)?[ -~]{1,64}$",
+    "pattern": "^(code )?[ -~]{1,64}$",
     "examples": ["pro", "code plan"]
 });
