@@ -21,8 +21,10 @@ use crate::degraded::RecentOutage;
 use crate::head::RequestHead;
 use crate::layer::{LayerState, RateLimitLayer};
 use crate::limit::Limit;
+use crate::observe::{Decided, OnRefusal};
 use crate::policy::{Explained, Plan, Policy, RequestCharges};
 use crate::settle::within;
+use crate::traced::KeySeed;
 
 /// Operates a running layer. Get a handle from [`RateLimitLayer::handle`].
 ///
@@ -452,6 +454,25 @@ impl<S: Store> RateLimitHandle<S> {
     /// The layer refunds the turns, and answers as for a full queue.
     pub fn close_queue(&self) {
         self.shared.queue.close();
+    }
+
+    /// Calls this function for each refusal from now on, in place of an earlier function of the handle.
+    ///
+    /// [`LiveRules`] remembers the last refusals by this function. It runs in the path of the request, so it must not
+    /// block.
+    ///
+    /// [`LiveRules`]: https://docs.rs/tower-quota-live
+    pub fn on_refusal(&self, read: impl Fn(&Decided<'_>) + Send + Sync + 'static) {
+        let listener = Arc::new(OnRefusal(Box::new(read)));
+        self.shared
+            .change(|settings| settings.on_refusal = Some(listener));
+    }
+
+    /// Sets the secret for the hashes of keys in events and spans, as in
+    /// [`trace_store_calls`](RateLimitLayer::trace_store_calls).
+    pub fn hash_keys_with(&self, key_seed: [u8; 16]) {
+        self.shared
+            .change(|settings| settings.key_seed = KeySeed(key_seed));
     }
 
     fn client(

@@ -17,7 +17,7 @@ use crate::observe::{OnDecision, OnStoreError};
 use crate::policy::Policy;
 use crate::protocol::Protocol;
 use crate::response::{GrpcStatus, HeaderStyle, IntoRefusal, Refused, ResponseSettings};
-use crate::traced::SpanSettings;
+use crate::traced::KeySeed;
 use crate::valid::valid;
 
 /// A tower layer that applies a [`Policy`] to services. The [front page](crate) has examples.
@@ -178,6 +178,11 @@ impl<S: Store> RateLimitLayer<S> {
     /// The target is `tower_quota::decision`. The level is `INFO` for refusals and outages, `DEBUG` for admissions. You
     /// never log keys, addresses or paths. With 0, you get no admissions. Off by default.
     ///
+    /// The event of a refusal has the client as a hash, the scope of the key, the route, the wait, the version of the
+    /// policy, and the request's own `traceparent` and `x-request-id`. Live rules log the hashes of the admin API. Without
+    /// live rules, the hashes differ between processes, unless you pass a seed to
+    /// [`trace_store_calls`](Self::trace_store_calls).
+    ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
     ///
@@ -212,7 +217,10 @@ impl<S: Store> RateLimitLayer<S> {
     /// # let _ = layer;
     /// ```
     pub fn trace_store_calls(self, key_seed: [u8; 16]) -> Self {
-        self.with(|settings| settings.spans = Some(SpanSettings(key_seed)))
+        self.with(|settings| {
+            settings.key_seed = KeySeed(key_seed);
+            settings.traces_calls = true;
+        })
     }
 
     /// Closes the connections of clients after this many refusals in a row. Defaults to 0, for never.

@@ -16,6 +16,7 @@ use crate::random::random_up_to;
 use crate::request::{RequestContext, ResponseContext, Rules, Waiter};
 use crate::response::{Reason, Report};
 use crate::settle::{ChargeRecord, Counted, InFlight, Settler};
+use crate::traced::CallSpan;
 
 impl<S: Store> LayerState<S> {
     #[inline]
@@ -118,8 +119,10 @@ impl<S: Store> LayerState<S> {
                         None => rules.plan.record_in_flight(&charges),
                         Some(_) => Vec::new(),
                     };
-                    let spans = rules.settings.spans.as_ref();
-                    let span = spans.map(|spans| spans.begin(rules.plan.version, &context.keys));
+                    let settings = &rules.settings;
+                    let seed = settings.traces_calls.then_some(&settings.key_seed);
+                    let span =
+                        seed.map(|seed| CallSpan::begin(seed, rules.plan.version, &context.keys));
                     Step::Wait(Stage::Decide {
                         call: InFlight::new(answer, recorded, self.settler()),
                         start: now(),
@@ -134,7 +137,7 @@ impl<S: Store> LayerState<S> {
         }
         if rules.ends_with_decision && asked.refusal.is_none() {
             if rules.observers.see_admissions {
-                let decided = Decided::admitted(head, decision);
+                let decided = Decided::admitted(rules, head, decision);
                 let event = Event::Decided {
                     decided: &decided,
                     since,

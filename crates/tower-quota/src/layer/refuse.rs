@@ -122,7 +122,7 @@ impl<S: Store> LayerState<S> {
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         let head = RequestHead::of(request);
-        let decided = Decided::refused(head, reason);
+        let decided = Decided::refused(rules, head, reason);
         let event = Event::Decided {
             decided: &decided,
             since: None,
@@ -149,6 +149,7 @@ impl<S: Store> LayerState<S> {
             decision: report.decision.as_ref(),
             reason,
             is_degraded: report.is_degraded(),
+            version: rules.plan.version,
             keys: decided.keys,
         };
         let event = Event::Decided {

@@ -3,9 +3,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::degraded::LocalCounters;
-use crate::observe::{OnDecision, OnStoreError};
+use crate::observe::{OnDecision, OnRefusal, OnStoreError};
 use crate::response::ResponseSettings;
-use crate::traced::SpanSettings;
+use crate::traced::KeySeed;
 
 #[derive(Clone)]
 pub(crate) struct Settings {
@@ -13,14 +13,17 @@ pub(crate) struct Settings {
     pub(crate) local: Arc<LocalCounters>,
     pub(crate) on_store_error: Option<Arc<OnStoreError>>,
     pub(crate) on_decision: Option<Arc<OnDecision>>,
+    pub(crate) on_refusal: Option<Arc<OnRefusal>>,
     pub(crate) store_timeout: Duration,
     pub(crate) attaches_decision: bool,
     #[cfg(feature = "top")]
     pub(crate) counts_busy: bool,
     /// With `n`, the layer traces every refusal and 1 in `n` admissions.
     pub(crate) traced_admissions: Option<u32>,
+    /// The seed of the clients' hashes in events and spans.
+    pub(crate) key_seed: KeySeed,
     /// Whether the layer records spans of store calls.
-    pub(crate) spans: Option<SpanSettings>,
+    pub(crate) traces_calls: bool,
     /// The refusals in a row before the layer closes the client's connection.
     pub(crate) close_after: Option<NonZeroU32>,
 }
@@ -32,12 +35,14 @@ impl Default for Settings {
             local: Arc::default(),
             on_store_error: None,
             on_decision: None,
+            on_refusal: None,
             store_timeout: Duration::from_secs(5),
             attaches_decision: false,
             #[cfg(feature = "top")]
             counts_busy: false,
             traced_admissions: None,
-            spans: None,
+            key_seed: KeySeed::default(),
+            traces_calls: false,
             close_after: None,
         }
     }

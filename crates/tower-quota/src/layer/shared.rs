@@ -120,7 +120,7 @@ impl State {
         self.replace(|rules| (policy, Arc::clone(&rules.settings)));
     }
 
-    pub(super) fn change(&self, change: impl FnOnce(&mut Settings)) {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Settings)) {
         self.replace(|rules| {
             let mut settings = (*rules.settings).clone();
             change(&mut settings);

@@ -4,6 +4,8 @@ use tower_quota_core::{Decision, Key, Name};
 
 use crate::head::RequestHead;
 use crate::observe::OutcomeLabel;
+use crate::observe::request_id::{request_id, trace_id};
+use crate::request::Rules;
 use crate::response::Reason;
 
 /// A decision for your [`on_decision`](crate::RateLimitLayer::on_decision) listener.
@@ -20,26 +22,34 @@ pub struct Decided<'a> {
     pub reason: Option<Reason<'a>>,
     /// Whether the store was unavailable.
     pub is_degraded: bool,
+    /// The [version](crate::Policy::version) of the policy, if set.
+    pub version: Option<u64>,
     pub(crate) keys: &'a [(Name, Key<'static>)],
 }
 
 impl<'a> Decided<'a> {
-    pub(crate) const fn admitted(head: RequestHead<'a>, decision: &'a Decision) -> Self {
+    pub(crate) const fn admitted(
+        rules: &Rules,
+        head: RequestHead<'a>,
+        decision: &'a Decision,
+    ) -> Self {
         Self {
             head,
             decision: Some(decision),
             reason: None,
             is_degraded: false,
+            version: rules.plan.version,
             keys: &[],
         }
     }
 
-    pub(crate) const fn refused(head: RequestHead<'a>, reason: Reason<'a>) -> Self {
+    pub(crate) const fn refused(rules: &Rules, head: RequestHead<'a>, reason: Reason<'a>) -> Self {
         Self {
             head,
             decision: None,
             reason: Some(reason),
             is_degraded: false,
+            version: rules.plan.version,
             keys: &[],
         }
     }
@@ -84,8 +94,25 @@ impl<'a> Decided<'a> {
         self.outcome().text()
     }
 
+    /// Returns the trace id of the request's `traceparent`, if the header is valid.
+    #[must_use]
+    pub fn trace_id(&self) -> Option<&'a str> {
+        trace_id(self.head.headers())
+    }
+
+    /// Returns the request's `x-request-id`, if the header has at most 128 visible ASCII characters.
+    ///
+    /// Clients may send any id, unless your proxy replaces it.
+    #[must_use]
+    pub fn request_id(&self) -> Option<&'a str> {
+        request_id(self.head.headers())
+    }
+
     /// Returns the client of the refusing limit with the longest wait.
-    pub(crate) fn refused_client(&self) -> Option<(Name, &'a Key<'static>)> {
+    ///
+    /// Blocked requests and missing keys have no such client.
+    #[must_use]
+    pub fn refused_client(&self) -> Option<(Name, &'a Key<'static>)> {
         let status = self.decision?.tightest()?;
         self.keys().find(|(limit, _)| *limit == status.name)
     }

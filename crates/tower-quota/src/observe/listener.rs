@@ -11,6 +11,9 @@ type ReadError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 /// Your closure for decisions.
 pub(crate) struct OnDecision(pub(crate) Box<ReadDecision>);
 
+/// Your closure for refusals, on a running layer.
+pub(crate) struct OnRefusal(pub(crate) Box<ReadDecision>);
+
 /// Your closure for failures of the store.
 pub(crate) struct OnStoreError(pub(crate) Box<ReadError>);
 
@@ -26,6 +29,20 @@ impl Observer for OnDecision {
     }
 
     fn reads_keys(&self) -> bool {
+        true
+    }
+}
+
+impl Observer for OnRefusal {
+    fn observe(&self, event: &Event<'_>, _: &Rules) {
+        if let Event::Decided { decided, .. } = event
+            && decided.reason.is_some()
+        {
+            (self.0)(decided);
+        }
+    }
+
+    fn reads_refused_keys(&self) -> bool {
         true
     }
 }

@@ -7,13 +7,14 @@ mod decided;
 mod event;
 mod listener;
 mod outcome_label;
+mod request_id;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 pub use self::decided::Decided;
 pub(crate) use self::event::{Event, StoreFailure, StoreFailureKind};
-pub(crate) use self::listener::{OnDecision, OnStoreError};
+pub(crate) use self::listener::{OnDecision, OnRefusal, OnStoreError};
 pub(crate) use self::outcome_label::OutcomeLabel;
 use crate::request::Rules;
 

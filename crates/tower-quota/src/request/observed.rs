@@ -58,6 +58,9 @@ impl Observed {
         if let Some(listener) = &settings.on_decision {
             observers.push(listener.clone());
         }
+        if let Some(listener) = &settings.on_refusal {
+            observers.push(listener.clone());
+        }
         if let Some(listener) = &settings.on_store_error {
             observers.push(listener.clone());
         }

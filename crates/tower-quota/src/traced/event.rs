@@ -42,10 +42,10 @@ fn trace(decided: &Decided<'_>, one_of: u32, rules: &Rules) {
         }
         return;
     }
-    let client = status
-        .and_then(|status| decided.keys().find(|(limit, _)| *limit == status.name))
-        .filter(|(_, key)| **key != Key::EVERYONE)
-        .and_then(|(_, key)| Some(rules.settings.spans.as_ref()?.hash(key)));
+    let client = decided
+        .refused_client()
+        .map(|(_, key)| key)
+        .filter(|key| **key != Key::EVERYONE);
     let limit = status.and_then(|status| rules.plan.limit(status.name));
     let limits: Vec<_> = decided.refusing_limits().map(Name::as_str).collect();
     info!(
@@ -54,11 +54,15 @@ fn trace(decided: &Decided<'_>, one_of: u32, rules: &Rules) {
         method = %head.method(),
         route = head.matched_route(),
         limits = limits.join(", "),
-        client = client.map(display),
+        client = client.map(|key| display(rules.settings.key_seed.hash(key))),
+        scope = client.map(|key| key.scope().as_str()),
         algorithm = limit.map(|limit| display(limit.quota.algorithm())),
         capacity = status.map(|status| status.limit),
         remaining = status.map(LimitStatus::remaining),
         retry_after_ms = decided.retry_after().map(|retry| u64::try_from(retry.as_millis()).unwrap_or(u64::MAX)),
+        version = decided.version,
+        trace_id = decided.trace_id(),
+        request_id = decided.request_id(),
         degraded = decided.is_degraded,
         "request decided"
     );

@@ -11,23 +11,24 @@ use tracing::{Instrument, Span, info_span};
 
 use crate::observe::OutcomeLabel;
 use crate::settle::StoreCallError;
+use crate::traced::KeySeed;
 
 /// The span of a store call.
 pub(crate) struct CallSpan(Span);
 
-/// The seed of the keys' hashes in spans.
-#[derive(Clone, Copy)]
-pub(crate) struct SpanSettings(pub(crate) [u8; 16]);
-
-impl SpanSettings {
-    pub(crate) fn begin(&self, version: Option<u64>, keys: &[(Name, Key<'static>)]) -> CallSpan {
-        CallSpan(info_span!(
+impl CallSpan {
+    pub(crate) fn begin(
+        seed: &KeySeed,
+        version: Option<u64>,
+        keys: &[(Name, Key<'static>)],
+    ) -> Self {
+        Self(info_span!(
             target: "tower_quota::store",
             "rate_limit.check",
             otel.kind = "client",
             otel.status_code = Empty,
             rate_limit.limits = keys.len(),
-            rate_limit.keys = self.hashes(keys),
+            rate_limit.keys = seed.hashes(keys),
             rate_limit.rules.version = version,
             rate_limit.outcome = Empty,
             rate_limit.limit = Empty,
@@ -37,25 +38,6 @@ impl SpanSettings {
         ))
     }
 
-    /// Returns the same hash as audit records and lists of clients.
-    pub(super) fn hash(&self, key: &Key<'_>) -> String {
-        let hash = key.digest(&self.0) >> 64;
-        format!("{hash:016x}")
-    }
-
-    fn hashes(&self, keys: &[(Name, Key<'static>)]) -> String {
-        let mut hashes = Vec::new();
-        for (_, key) in keys {
-            let hash = self.hash(key);
-            if !hashes.contains(&hash) {
-                hashes.push(hash);
-            }
-        }
-        hashes.join(",")
-    }
-}
-
-impl CallSpan {
     pub(crate) async fn follow<T>(&self, call: impl Future<Output = T>) -> T {
         call.instrument(self.0.clone()).await
     }

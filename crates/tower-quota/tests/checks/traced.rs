@@ -61,7 +61,8 @@ async fn refusal_names_quota_route_and_client() {
     let log = Log::default();
     let _guard = tower_quota_dev::record_log(log.clone());
     let by_key = key::header("x-api-key");
-    let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(1)).by(by_key));
+    let limit = Limit::new("minute", Quota::per_minute(1)).by(by_key);
+    let policy = Policy::new().limit(limit).version(7);
     let layer = RateLimitLayer::new(MemoryStore::new(), policy)
         .trace_decisions(0)
         .trace_store_calls(SEED);
@@ -69,7 +70,11 @@ async fn refusal_names_quota_route_and_client() {
         .route("/users/{id}", axum::routing::get(|| async {}))
         .layer(layer);
     for _ in 0..2 {
-        let request = Request::get("/users/secret").header("x-api-key", "secret-key");
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let request = Request::get("/users/secret")
+            .header("x-api-key", "secret-key")
+            .header("traceparent", trace)
+            .header("x-request-id", "req-9");
         let request = request.body(axum::body::Body::empty()).unwrap();
         app.clone().oneshot(request).await.unwrap();
     }
@@ -84,6 +89,10 @@ async fn refusal_names_quota_route_and_client() {
         "algorithm=token bucket",
         "capacity=1",
         "remaining=0",
+        "scope=\"header x-api-key\"",
+        "version=7",
+        "trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\"",
+        "request_id=\"req-9\"",
         &format!("client={client}"),
     ] {
         assert!(event.contains(field), "{field} in {event}");

@@ -218,3 +218,31 @@ async fn closed_queue_is_observed_once() {
         ["allowed", "queued"].map(|label| (label, String::from("/"), false))
     );
 }
+
+#[tokio::test]
+async fn listener_of_handle_hears_refusals_only() {
+    let keyed = per_minute("minute", 1).by(key::header("x-api-key"));
+    let layer = RateLimitLayer::new(stopped_store(), policy_of(keyed).version(3));
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&heard);
+    layer.handle().on_refusal(move |decided| {
+        let client = decided.refused_client();
+        let client = client.map(|(limit, key)| (limit.as_str(), key.as_bytes().to_vec()));
+        let request = decided.request_id().map(str::to_owned);
+        sink.lock()
+            .unwrap()
+            .push((client, decided.version, request));
+    });
+    for id in ["first", "second"] {
+        let request = Request::get("/").header("x-api-key", "ann");
+        let request = request.header("x-request-id", id).body(()).unwrap();
+        layer
+            .layer(Inner::default())
+            .oneshot(request)
+            .await
+            .unwrap();
+    }
+    let client = Some(("minute", b"ann".to_vec()));
+    let expected = [(client, Some(3), Some(String::from("second")))];
+    assert_eq!(*heard.lock().unwrap(), expected);
+}

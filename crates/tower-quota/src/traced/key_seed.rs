@@ -1,0 +1,34 @@
+use std::hash::{BuildHasher, RandomState};
+
+use tower_quota_core::{Key, Name};
+
+/// The seed of the keys' hashes in events and spans. The default is random.
+#[derive(Clone, Copy)]
+pub(crate) struct KeySeed(pub(crate) [u8; 16]);
+
+impl KeySeed {
+    /// Returns the same hash as audit records and lists of clients.
+    pub(super) fn hash(&self, key: &Key<'_>) -> String {
+        let hash = key.digest(&self.0) >> 64;
+        format!("{hash:016x}")
+    }
+
+    pub(super) fn hashes(&self, keys: &[(Name, Key<'static>)]) -> String {
+        let mut hashes = Vec::new();
+        for (_, key) in keys {
+            let hash = self.hash(key);
+            if !hashes.contains(&hash) {
+                hashes.push(hash);
+            }
+        }
+        hashes.join(",")
+    }
+}
+
+impl Default for KeySeed {
+    fn default() -> Self {
+        // Draw from `RandomState`, which the standard library seeds from the system's random numbers.
+        let random = || u128::from(RandomState::new().hash_one(0));
+        Self((random() << 64 | random()).to_be_bytes())
+    }
+}
