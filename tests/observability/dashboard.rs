@@ -72,6 +72,7 @@ async fn every_panel_shows_data_of_service() {
         for query in queries {
             let query = query
                 .replace("$__rate_interval", "10s")
+                .replace("$job", ".*")
                 .replace("$instance", ".*");
             let values = prometheus.values(&query).await;
             assert!(

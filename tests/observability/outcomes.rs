@@ -486,3 +486,25 @@ fn reloads_are_counted_with_their_version() {
     assert!(samples["tower_quota_rules_applied_timestamp_seconds"] > 1.7e9);
     assert!(samples["tower_quota_rules_confirmed_timestamp_seconds"] > 1.7e9);
 }
+
+#[test]
+fn quota_of_each_limit_is_published() {
+    let scrape = recording(async {
+        let policy = |units| {
+            Policy::new()
+                .limit(by_client("minute", Quota::per_minute(units)))
+                .limit(by_client("busy", Quota::concurrent(3)))
+        };
+        let layer = RateLimitLayer::new(MemoryStore::new(), policy(120));
+        layer.handle().replace_policy(policy(600));
+    });
+    let concurrent = "{limit=\"busy\",algorithm=\"concurrency limit\",units=\"3\",period=\"\"}";
+    let bucket = "{limit=\"minute\",algorithm=\"token bucket\",units=\"600\",period=\"60\"}";
+    assert_counts(
+        &scrape,
+        "tower_quota_limit_info",
+        &[(concurrent, 1.0), (bucket, 1.0)],
+    );
+    let rates = [("{limit=\"minute\"}", 10.0)];
+    assert_counts(&scrape, "tower_quota_limit_units_per_second", &rates);
+}

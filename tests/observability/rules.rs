@@ -1,5 +1,6 @@
 //! Tests of the metrics of live rules, such as the version and the changes of people.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -8,7 +9,7 @@ use tower::ServiceExt;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, Role};
 use tower_quota_live::{
-    BlockTarget, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules,
+    BlockTarget, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules, RuleStore,
     WithoutRules,
 };
 
@@ -161,4 +162,45 @@ fn dead_source_confirms_nothing() {
     assert_eq!(samples[&reloads("ok")], 0.0);
     assert_eq!(samples["tower_quota_rules_version"], 0.0);
     assert!(!samples.contains_key("tower_quota_rules_confirmed_timestamp_seconds"));
+}
+
+#[test]
+fn rejection_is_a_gauge_that_ends_with_the_fix() {
+    for (texts, expected) in [
+        (vec!["allow_empty: true\n"], 0.0),
+        (
+            vec![
+                "allow_empty: true\n",
+                "limits: [{ name: one, quota: lots }]",
+            ],
+            1.0,
+        ),
+        (
+            vec![
+                "allow_empty: true\n",
+                "limits: [{ name: one, quota: lots }]",
+                "allow_empty: true\n",
+            ],
+            0.0,
+        ),
+    ] {
+        let scrape = recording(async {
+            let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
+            let store: Arc<dyn RuleStore> = Arc::new(MemoryRules::new());
+            store.put(None, document(texts[0])).await.unwrap();
+            let live =
+                LiveRules::start_shared(layer.handle(), Arc::clone(&store), LiveOptions::new());
+            let live = live.await.unwrap();
+            for text in &texts[1..] {
+                // Another program does not check the document.
+                store.put(None, document(text)).await.unwrap();
+                assert!(live.refresh().await);
+            }
+        });
+        assert_eq!(
+            samples(&scrape)["tower_quota_rules_rejected"],
+            expected,
+            "{texts:?}"
+        );
+    }
 }

@@ -385,6 +385,13 @@ impl<S: Store> RateLimitHandle<S> {
                 .map(TopClient::retry_after)
                 .max()
                 .unwrap_or_default(),
+            #[cfg(feature = "top")]
+            longest_at_limit: self
+                .shared
+                .observed
+                .refused
+                .0
+                .longest_run(crate::observe::now()),
         }
     }
 

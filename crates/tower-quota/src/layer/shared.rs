@@ -73,9 +73,12 @@ impl<S: Store> LayerState<S> {
             .identity()
             .unwrap_or_else(|| core::ptr::from_ref(store.store()).addr());
         let observed = Observed::new(number, checks);
+        let rules = Rules::new(policy, settings, &observed);
+        #[cfg(feature = "metrics")]
+        crate::metrics::publish_quotas(None, &rules.plan);
         let state = State {
             is_used: AtomicBool::new(false),
-            rules: ArcSwap::from_pointee(Rules::new(policy, settings, &observed)),
+            rules: ArcSwap::from_pointee(rules),
             changing: Mutex::default(),
             observed,
             queue: Arc::new(Queue::new(Queue::DEFAULT_CAPACITY)),
@@ -131,8 +134,11 @@ impl State {
     fn replace(&self, new: impl FnOnce(&Rules) -> (Policy, Arc<Settings>)) {
         // Two changes at the same time must not lose one.
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (policy, settings) = new(&self.rules.load());
+        let old = self.rules.load();
+        let (policy, settings) = new(&old);
         let rules = Rules::new(policy, settings, &self.observed);
+        #[cfg(feature = "metrics")]
+        crate::metrics::publish_quotas(Some(&old.plan), &rules.plan);
         self.rules.store(Arc::new(rules));
     }
 

@@ -24,6 +24,9 @@ pub struct LayerStats {
     /// The longest remaining wait of these clients.
     #[cfg(feature = "top")]
     pub longest_wait: Duration,
+    /// The longest time for which a client has been refused at least once a minute.
+    #[cfg(feature = "top")]
+    pub longest_at_limit: Duration,
 }
 
 impl StoreStats for LayerStats {
@@ -39,6 +42,7 @@ impl StoreStats for LayerStats {
             let refused = self.refused_clients as u64;
             gauge!(table::REFUSED_CLIENTS, "layer" => layer).set(float(refused));
             gauge!(table::LONGEST_WAIT, "layer" => layer).set(self.longest_wait);
+            gauge!(table::LONGEST_AT_LIMIT, "layer" => layer).set(self.longest_at_limit);
         }
     }
 }

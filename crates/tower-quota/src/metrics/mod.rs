@@ -29,6 +29,7 @@ mod counts;
 mod latency;
 mod layer_stats;
 mod policy;
+mod quotas;
 mod rules;
 mod sample;
 mod stats;
@@ -38,6 +39,7 @@ mod totals;
 pub use self::latency::StoreLatency;
 pub use self::layer_stats::LayerStats;
 pub(crate) use self::policy::PolicyMetrics;
+pub(crate) use self::quotas::publish_quotas;
 pub use self::rules::{
     record_admin_request, record_applied_rules, record_audit_event, record_rejected_rules,
     record_reload,

@@ -13,12 +13,14 @@ pub fn record_reload(version: Option<u64>) {
     if let Some(version) = version {
         gauge!(table::RULES_VERSION).set(float(version));
         gauge!(table::RULES_CONFIRMED).set(seconds_since_1970());
+        gauge!(table::RULES_REJECTED).set(0.0);
     }
 }
 
 /// Counts invalid rules from the source. The old rules stay in force, unconfirmed.
 pub fn record_rejected_rules() {
     count_reload(REJECTED);
+    gauge!(table::RULES_REJECTED).set(1.0);
 }
 
 /// Records the version of rules that came into force, and a hash of their text.
@@ -55,6 +57,7 @@ const RESTORED: &str = "restored";
 fn count_reload(result: &str) {
     gauge!(table::RULES_VERSION).increment(0.0);
     counter!(table::AUDIT_EVENTS, "kind" => RESTORED).increment(0);
+    gauge!(table::RULES_REJECTED).increment(0.0);
     for known in [OK, REJECTED, FAILED] {
         counter!(table::RULES_RELOADS, "result" => known).increment(u64::from(known == result));
     }

@@ -90,6 +90,12 @@ metrics! {
         "Clients refused in the last minute, at most 256.";
     LONGEST_WAIT = Gauge "tower_quota_longest_wait_seconds" "s" ["layer"] NONE
         "Longest remaining wait of these clients.";
+    LONGEST_AT_LIMIT = Gauge "tower_quota_longest_at_limit_seconds" "s" ["layer"] NONE
+        "Longest time for which a client has been refused at least once a minute.";
+    LIMIT_INFO = Gauge "tower_quota_limit_info" "1" ["limit" "algorithm" "units" "period"] NONE
+        "1 for each limit with its quota.";
+    LIMIT_RATE = Gauge "tower_quota_limit_units_per_second" "{unit}/s" ["limit"] NONE
+        "Rate of the quota of a limit, without tiers and overrides.";
     CACHE_ANSWERED = Counter "tower_quota_refusal_cache_answered_total" "{request}" ["layer"] NONE
         "Requests refused from memory.";
     CACHE_REMEMBERED = Counter "tower_quota_refusal_cache_remembered_total" "{refusal}" ["layer"] NONE
@@ -136,6 +142,8 @@ metrics! {
         "Keys with observed demand.";
     RULES_RELOADS = Counter "tower_quota_rules_reloads_total" "{reload}" ["result"] NONE
         "Attempts to read the rules.";
+    RULES_REJECTED = Gauge "tower_quota_rules_rejected" "1" [] NONE
+        "1 while the newest document is invalid, otherwise 0.";
     RULES_VERSION = Gauge "tower_quota_rules_version" "1" [] NONE
         "Version of the rules in force, 0 before the first.";
     RULES_HASH = Gauge "tower_quota_rules_hash" "1" [] NONE

@@ -21,6 +21,10 @@ pub struct TopClient {
     pub last: Instant,
     /// The instant at which the last refused request would be admitted.
     pub until: Instant,
+    /// The first of the refusals that follow each other within a minute, if the client is still refused so.
+    ///
+    /// A client at the limit of a bucket gets some requests through meanwhile.
+    pub since: Option<Instant>,
 }
 
 impl TopClient {
@@ -35,10 +39,16 @@ impl TopClient {
     /// For IPv6, you get the first address of the network.
     #[must_use]
     pub fn text(&self) -> Option<String> {
-        if let Some(address) = self.key.to_address() {
+        Self::text_of(&self.key)
+    }
+
+    /// Returns the [text](Self::text) of a key.
+    #[must_use]
+    pub fn text_of(key: &Key<'_>) -> Option<String> {
+        if let Some(address) = key.to_address() {
             return Some(address.to_string());
         }
-        let text = core::str::from_utf8(self.key.as_bytes())
+        let text = core::str::from_utf8(key.as_bytes())
             .ok()
             .filter(|text| !text.is_empty() && !text.contains(char::is_control));
         text.map(str::to_owned)
@@ -73,6 +83,7 @@ mod tests {
             excess: 0,
             last: now,
             until,
+            since: None,
         }
     }
 

@@ -1,12 +1,14 @@
 //! Counts the clients with the most requests in windows of time.
 //!
-//! `sketch` counts a slice, and `windows` adds slices.
+//! `sketch` counts a slice, `windows` adds slices, and `runs` knows since when a client is at its limit.
 
 mod client;
 mod observer;
+mod runs;
 mod sketch;
 mod windows;
 
+use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Instant;
@@ -15,6 +17,7 @@ use tower_quota_core::{Key, Name};
 
 pub use self::client::TopClient;
 pub(crate) use self::observer::{BusyClients, RefusedClients};
+use self::runs::Runs;
 use self::sketch::Seen;
 pub use self::windows::TopWindow;
 use self::windows::Window;
@@ -23,7 +26,12 @@ use self::windows::Window;
 pub(crate) struct TopClients {
     /// Hashes with a secret, so that clients cannot choose equal hashes.
     hasher: RandomState,
-    windows: Mutex<Option<[Window; 3]>>,
+    counts: Mutex<Option<Counts>>,
+}
+
+struct Counts {
+    windows: [Window; 3],
+    runs: Runs,
 }
 
 impl TopClients {
@@ -39,8 +47,8 @@ impl TopClients {
         if key.as_bytes().len() > TopClient::LONGEST_KEY {
             return;
         }
-        let mut windows = match self.windows.try_lock() {
-            Ok(windows) => windows,
+        let mut counts = match self.counts.try_lock() {
+            Ok(counts) => counts,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return,
         };
@@ -52,17 +60,35 @@ impl TopClients {
             last: now,
             until,
         };
-        let new = || TopWindow::ALL.map(|window| Window::new(window, now));
-        for window in windows.get_or_insert_with(new) {
+        let counts = counts.get_or_insert_with(|| Counts {
+            windows: TopWindow::ALL.map(|window| Window::new(window, now)),
+            runs: Runs::default(),
+        });
+        for window in &mut counts.windows {
             window.count(hash, &seen);
+        }
+        if until > now {
+            counts.runs.refused(hash, now);
         }
     }
 
     pub(crate) fn top(&self, window: TopWindow, now: Instant) -> Vec<TopClient> {
-        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *windows {
-            Some(windows) => windows[window as usize].top(now),
-            None => Vec::new(),
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Counts { windows, runs }) = &mut *counts else {
+            return Vec::new();
+        };
+        let mut clients = windows[window as usize].top(now);
+        for client in &mut clients {
+            let hash = self.hasher.hash_one((client.limit.id(), &client.key));
+            client.since = runs.since(hash, now);
         }
+        clients
+    }
+
+    /// Returns how long a client has been at its limit, for the client with the longest time.
+    pub(crate) fn longest_run(&self, now: Instant) -> Duration {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = counts.as_ref().map(|counts| &counts.runs);
+        runs.map_or(Duration::ZERO, |runs| runs.longest(now))
     }
 }

@@ -57,6 +57,7 @@ impl Sketch {
             excess: self.missing,
             last: seen.last,
             until: seen.until,
+            since: None,
         };
         self.clients.insert(hash, client);
     }
