@@ -51,7 +51,9 @@ pub use self::document::{
     Many, Match, MissingRule, OutcomeText, OverrideRule, PathMatch, PenaltyBlock, PenaltyRule,
     RouteRule, Sample, SampleRequest, StoreFailureRule, TierRule,
 };
-pub use self::explain::{Explanation, LimitExplanation, TestFailure, TestReport, readable_key};
+pub use self::explain::{
+    Explanation, LimitExplanation, ListName, QuotaSource, TestFailure, TestReport, readable_key,
+};
 pub use self::problem::{Problem, Problems, Severity};
 pub use self::rules::Rules;
 pub use self::schema::schema;

@@ -142,6 +142,10 @@ impl Rules {
         self.inner.compiled.granted(head)
     }
 
+    pub(crate) fn compiled(&self) -> &compile::Compiled {
+        &self.inner.compiled
+    }
+
     pub(crate) fn explained(&self, head: &RequestHead<'_>) -> Explained {
         self.inner.compiled.explain(head)
     }

@@ -106,7 +106,7 @@ async fn explanation_names_what_gives_tier_and_quota() {
     let sample = json!({ "path": "/", "keys": { "code tenant": "pro-y" } });
     let (_, explained) = explain(&instance, sample.clone()).await;
     assert_eq!(explained["tier_from"], "assign[0]");
-    assert_eq!(explained["limits"][0]["quota_from"], "tier");
+    assert_eq!(explained["limits"][0]["source"], "tier pro");
     assert_eq!(explained["assumed_address"], "192.0.2.1");
 
     let made = json!({ "limit": "minute", "key": "pro-y", "quota": "7/minute", "for": "1h", "reason": "a test" });
@@ -115,5 +115,6 @@ async fn explanation_names_what_gives_tier_and_quota() {
     assert_eq!(made.status(), 200, "{}", made.text().await.unwrap());
     let (_, explained) = explain(&instance, sample).await;
     assert_eq!(explained["limits"][0]["quota"], "7/minute");
-    assert_eq!(explained["limits"][0]["quota_from"], "service");
+    let source = explained["limits"][0]["source"].as_str().unwrap();
+    assert!(source.starts_with("override by admin until "), "{source}");
 }

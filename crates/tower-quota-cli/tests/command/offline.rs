@@ -341,6 +341,6 @@ assign: [{ when: { claim: { plan: pro } }, tier: pro }, { tier: code plan }]
     ];
     let explained = run(&[&explain[..], &given].concat()).json(0);
     assert_eq!(explained["tier_from"], "assign[0]");
-    assert_eq!(explained["limits"][0]["quota_from"], "tier");
+    assert_eq!(explained["limits"][0]["source"], "tier pro");
     assert!(explained["assumed_address"].is_null(), "{explained}");
 }

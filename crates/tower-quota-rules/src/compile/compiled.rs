@@ -13,18 +13,28 @@ use super::matches::Matches;
 use super::tiers::{Granted, Tiers};
 use crate::code_parts::CodeParts;
 use crate::document::{Document, Match};
+use crate::explain::{ListName, QuotaSource};
 use crate::problem::{DocumentPlace, Problem, Problems};
 
 pub(crate) struct Compiled {
     pub(crate) policy: Policy,
     index: Arc<Index>,
+    lists: Lists,
     explainer: OnceLock<Explainer>,
+}
+
+/// The positions of the entries of the document's lists.
+#[derive(Clone)]
+struct Lists {
+    allow: Arc<Matches<usize>>,
+    block: Arc<Matches<usize>>,
 }
 
 struct Index {
     everywhere: Vec<u32>,
     matches: Matches<(u32, u32)>,
     tiers: Tiers,
+    positions: HashMap<Box<str>, u32>,
 }
 
 /// Compiles a checked document.
@@ -56,6 +66,32 @@ impl Compiled {
     /// Returns the tier and the quotas of a request's client.
     pub(crate) fn granted(&self, head: &RequestHead<'_>) -> Granted<'_> {
         self.index.tiers.of(head)
+    }
+
+    /// Returns what gives a client its quota of a limit, without a tier from your code.
+    pub(crate) fn source_by_key(&self, limit: &str, key: &Key<'_>) -> QuotaSource {
+        let position = self.index.positions.get(limit);
+        position.map_or(QuotaSource::Limit, |position| {
+            self.index.tiers.of_key(key).source(*position)
+        })
+    }
+
+    /// Returns the first entry of a list that matches a request.
+    pub(crate) fn entry(&self, list: ListName, head: &RequestHead<'_>) -> Option<usize> {
+        let (entries, in_doubt) = match list {
+            ListName::Allow => (&self.lists.allow, false),
+            ListName::Block => (&self.lists.block, true),
+        };
+        let mut first: Option<usize> = None;
+        entries.find(&head.in_doubt(in_doubt), |at| {
+            first = Some(first.map_or(*at, |first| first.min(*at)));
+        });
+        first
+    }
+
+    /// Returns whether the patterns of the document compare the text of a key.
+    pub(crate) fn compares(&self, key: &Key<'_>) -> bool {
+        self.index.tiers.compares(key)
     }
 }
 
@@ -117,11 +153,20 @@ impl Context<'_> {
             everywhere,
             matches: Matches::new(matches, self),
             tiers: Tiers::new(self, &names, problems),
+            positions: names
+                .iter()
+                .map(|(name, at)| ((*name).into(), *at))
+                .collect(),
         });
         let policy = self.policy(limits, &index, problems)?;
+        let lists = Lists {
+            allow: self.list(&document.allow),
+            block: self.list(&document.block),
+        };
         Some(Compiled {
-            policy: self.with_lists(policy),
+            policy: self.with_lists(policy, lists.clone()),
             index,
+            lists,
             explainer: OnceLock::new(),
         })
     }
@@ -180,23 +225,22 @@ impl Context<'_> {
         }
     }
 
-    fn with_lists(&self, mut policy: Policy) -> Policy {
-        let document = self.document;
-        let list = |matches: &[Match]| {
-            let matches = matches.iter().map(|matching| (matching, ()));
-            let index = Matches::new(matches, self);
-            (!index.is_empty()).then_some(move |head: &RequestHead<'_>| index.has(head))
-        };
-        if let Some(allowed) = list(&document.allow) {
-            policy = policy.allow(allowed);
+    fn list(&self, matches: &[Match]) -> Arc<Matches<usize>> {
+        Arc::new(Matches::new(matches.iter().zip(0..), self))
+    }
+
+    fn with_lists(&self, mut policy: Policy, Lists { allow, block }: Lists) -> Policy {
+        let skip = self.list(&self.document.skip);
+        if !allow.is_empty() {
+            policy = policy.allow(move |head: &RequestHead<'_>| allow.has(head));
         }
-        if let Some(blocked) = list(&document.block) {
-            policy = policy.block(blocked);
+        if !block.is_empty() {
+            policy = policy.block(move |head: &RequestHead<'_>| block.has(head));
         }
-        match list(&document.skip) {
-            Some(skipped) => policy.skip(skipped),
-            None => policy,
+        if !skip.is_empty() {
+            policy = policy.skip(move |head: &RequestHead<'_>| skip.has(head));
         }
+        policy
     }
 }
 

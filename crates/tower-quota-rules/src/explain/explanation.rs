@@ -10,6 +10,7 @@ use tower_quota::{
 use super::report::is_quota;
 use super::sample::AssumedPeer;
 use super::shown_key::{hashed, readable_key};
+use super::source::QuotaSource;
 use crate::compile::{Granted, TierSource};
 use crate::document::{LimitRule, OutcomeText};
 use crate::rules::Rules;
@@ -52,8 +53,9 @@ pub struct LimitExplanation {
     /// The quota of the request's client.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub quota: QuotaText,
-    /// What has given the quota: `limit`, `tier`, `override` of the document, or `service` for an override of the running service.
-    pub quota_from: String,
+    /// What gives the quota: `limit`, `tier NAME`, `override`, an override of an operator with its end, or `service`.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub source: QuotaSource,
     /// The scope of the key.
     pub scope: String,
     /// The key, or 8 bytes of a hash that differs between processes.
@@ -135,12 +137,12 @@ impl Rules {
                     .collect();
                 for limit in &limits {
                     let rule = rules.get(limit.name.as_str());
-                    let from = rule.map_or("service", |(rule, position)| {
+                    let source = rule.map_or(QuotaSource::Service, |(rule, position)| {
                         source_of(limit, rule, *position, &granted)
                     });
                     explanation
                         .limits
-                        .push(LimitExplanation::of(limit, from, show));
+                        .push(LimitExplanation::of(limit, source, show));
                 }
             }
             _ => {}
@@ -150,11 +152,11 @@ impl Rules {
 }
 
 impl LimitExplanation {
-    fn of(limit: &ExplainedLimit, from: &str, show: &dyn Fn(&Key<'_>) -> String) -> Self {
+    fn of(limit: &ExplainedLimit, source: QuotaSource, show: &dyn Fn(&Key<'_>) -> String) -> Self {
         Self {
             name: text(limit.name),
             quota: Quota::into(limit.quota),
-            quota_from: from.to_owned(),
+            source,
             scope: text(limit.key.scope()),
             key: show(&limit.key),
             cost: limit.cost,
@@ -163,22 +165,19 @@ impl LimitExplanation {
     }
 }
 
-/// Returns what has given a limit its quota. The code and the operators of a service have the last word.
+/// Returns what gives a limit its quota. The code and the operators of a service have the last word.
 fn source_of(
     limit: &ExplainedLimit,
     rule: &LimitRule,
     position: u32,
     granted: &Granted<'_>,
-) -> &'static str {
-    let (expected, source) = match granted.quota(position).flatten() {
-        Some(quota) if granted.is_own(position) => (quota, "override"),
-        Some(quota) => (quota, "tier"),
-        None => (*rule.quota.quota(), "limit"),
-    };
+) -> QuotaSource {
+    let expected = granted.quota(position).flatten();
+    let expected = expected.unwrap_or(*rule.quota.quota());
     if is_quota(Some(rule), expected, &limit.quota) {
-        source
+        granted.source(position)
     } else {
-        "service"
+        QuotaSource::Service
     }
 }
 

@@ -2,10 +2,14 @@
 //! layer.
 
 mod explanation;
+mod listed;
 mod report;
 mod sample;
 mod shown_key;
+mod source;
 
 pub use self::explanation::{Explanation, LimitExplanation};
+pub use self::listed::ListName;
 pub use self::report::{TestFailure, TestReport};
 pub use self::shown_key::readable_key;
+pub use self::source::QuotaSource;

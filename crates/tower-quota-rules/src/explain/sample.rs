@@ -11,7 +11,7 @@ use crate::rules::Rules;
 /// The default address of a peer, from the block for documentation (RFC 5737).
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
-/// The address of a sample that has none.
+/// The address of the peer of a sample that has none, in the extensions of the request.
 #[derive(Clone, Copy)]
 pub(super) struct AssumedPeer(pub(super) IpAddr);
 

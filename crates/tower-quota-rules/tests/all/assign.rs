@@ -31,7 +31,7 @@ fn explained(rules: &Rules, request: &Request<()>) -> [String; 4] {
         explanation.tier.unwrap_or_default(),
         explanation.tier_from.unwrap_or_default(),
         limit.quota.to_string(),
-        limit.quota_from.clone(),
+        limit.source.to_string(),
     ]
 }
 

@@ -8,6 +8,7 @@ mod gateway;
 mod hostile;
 mod include;
 mod index;
+mod reasons;
 mod round_trip;
 mod schema;
 mod table;

@@ -16,6 +16,7 @@ use self::overrides::Overrides;
 use super::conditions::Context;
 use super::key_source::KeySource;
 use crate::document::{Document, Grants};
+use crate::explain::QuotaSource;
 use crate::problem::{DocumentPlace, Problem, Problems};
 use crate::tier::Tier;
 
@@ -54,11 +55,6 @@ pub(crate) enum TierSource {
 }
 
 impl Granted<'_> {
-    /// Returns whether the quota of a limit comes from the client's override, and not from the tier.
-    pub(crate) fn is_own(&self, limit: u32) -> bool {
-        self.own.iter().any(|(own, _)| *own == limit)
-    }
-
     /// Returns the quota in place of the limit's own quota, if any. An absent inner quota is
     /// unlimited.
     pub(crate) fn quota(&self, limit: u32) -> Option<Option<Quota>> {
@@ -67,6 +63,20 @@ impl Granted<'_> {
             Some(quotas.get(at.ok()?)?.1)
         };
         find(self.own).or_else(|| find(self.of_tier))
+    }
+
+    /// Returns what gives the quota of the limit.
+    pub(crate) fn source(&self, limit: u32) -> QuotaSource {
+        let has = |quotas: &[(u32, Option<Quota>)]| {
+            quotas
+                .binary_search_by_key(&limit, |(limit, _)| *limit)
+                .is_ok()
+        };
+        match self.tier {
+            _ if has(self.own) => QuotaSource::Override,
+            Some((tier, _)) if has(self.of_tier) => QuotaSource::Tier(tier.as_str().to_owned()),
+            _ => QuotaSource::Limit,
+        }
     }
 }
 
@@ -131,6 +141,12 @@ impl Tiers {
     pub(crate) fn of_key(&self, key: &Key<'_>) -> Granted<'_> {
         let part = self.default_key.part_of(key.scope());
         self.granted(part.map(|part| (part, key)), None)
+    }
+
+    /// Returns whether patterns are compared with the text of a key.
+    pub(crate) fn compares(&self, key: &Key<'_>) -> bool {
+        let part = self.default_key.part_of(key.scope());
+        part.is_some_and(|part| self.default_key.is_text(part))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
