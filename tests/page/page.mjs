@@ -156,6 +156,21 @@ test("network is allowed by its name", async () => {
   await close(page);
 });
 
+test("refusals of client are found by key and time", async () => {
+  const page = await live();
+  await page.locator("#find-key").fill(GREEDY);
+  await page.getByRole("button", { name: "Find" }).click();
+  await page.locator("#refusals li", { hasText: /limited by export/ }).first().waitFor();
+  await page.getByText(/^The last 20 refusals on .*, which remembers its refusals since/).waitFor();
+  await assertAccessible(page, "refusals");
+  // Eight hours ago, in the zone of the browser.
+  const past = new Date(Date.now() - 8 * 3_600_000).toTimeString().slice(0, 8);
+  await page.locator("#find-at").fill(past);
+  await page.getByRole("button", { name: "Find" }).click();
+  await page.getByText(/^No refusal from .* to .* on/).waitFor();
+  await close(page);
+});
+
 test("client is found by its key and reset", async () => {
   const page = await live();
   await page.locator("#find-key").fill("calm");
@@ -201,7 +216,7 @@ test("client gets another quota, until it is ended", async () => {
   await override.waitFor();
   await until("the quota is in force", async () => {
     await find();
-    return /minute: 6,000 of 6,000 left \(unused\)/.test(await client.textContent());
+    return /minute: 6,000 of 6,000 left \(full now\)/.test(await client.textContent());
   });
   await override.getByRole("button", { name: "End now" }).click();
   await confirm(page, "the launch is over");

@@ -12,7 +12,8 @@ use utoipa_axum::routes;
 
 use crate::api::Api;
 use crate::routes::{
-    audit, blocks, check, clients, document, events, explain, health, history, overrides, top,
+    audit, blocks, check, clients, document, events, explain, health, history, overrides, refusals,
+    top,
 };
 use crate::{AdminError, AdminOptions, auth, page, protect};
 
@@ -95,6 +96,7 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(history::rollback))
         .routes(routes!(clients::find))
         .routes(routes!(clients::peek))
+        .routes(routes!(refusals::refusals))
         .routes(routes!(clients::reset))
         .routes(routes!(clients::grant))
         .routes(routes!(blocks::list, blocks::put))

@@ -2,6 +2,7 @@ use core::time::Duration;
 
 use serde::Serialize;
 use tower_quota::{LimitStatus, Outcome};
+use tower_quota_live::Listing;
 use utoipa::ToSchema;
 
 /// The remaining units of a client, and the reset time.
@@ -33,6 +34,8 @@ enum Outcomes {
     Queued,
     Limited,
     Never,
+    /// A block refuses the request before any limit.
+    Blocked,
 }
 
 impl From<LimitStatus> for Status {
@@ -53,6 +56,17 @@ impl From<LimitStatus> for Status {
             retry_after_ms,
             shadow: status.is_shadow,
         }
+    }
+}
+
+impl Status {
+    /// Sets the outcome of a client that a block or an allowance decides about.
+    pub(crate) fn decide_by(&mut self, listing: &Listing) {
+        self.outcome = match listing.kind.as_str() {
+            "allow" => Outcomes::Allowed,
+            _ => Outcomes::Blocked,
+        };
+        self.retry_after_ms = None;
     }
 }
 

@@ -64,6 +64,7 @@ mod follow;
 #[cfg(not(feature = "metrics"))]
 mod metrics;
 mod options;
+mod refusals;
 mod rules;
 mod store;
 mod time;
@@ -75,11 +76,12 @@ mod wait;
 use tower_quota::metrics;
 
 pub use self::audit::{Action, AuditRecord};
-pub use self::blocks::{Block, BlockKind, NewBlock, Target};
+pub use self::blocks::{Block, BlockKind, Listing, NewBlock, Target};
 pub use self::change::By;
 pub use self::error::{ChangeError, StartError};
 pub use self::follow::{InForce, LiveState, ReloadCounts, VersionFate, VersionState};
 pub use self::options::{LiveOptions, WithoutRules};
+pub use self::refusals::{Refusal, RefusalFilter, RefusalList};
 pub use self::rules::{BlockTarget, LiveRules, VersionDifferences};
 #[cfg(feature = "file")]
 pub use self::store::FileRules;

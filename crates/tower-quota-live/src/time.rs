@@ -49,6 +49,13 @@ impl Time {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or_default())
     }
 
+    /// Returns an earlier time, at least 1970.
+    #[must_use]
+    pub fn before(self, length: Duration) -> Self {
+        let length = i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
+        Self::from_unix_millis(self.0.saturating_sub(length))
+    }
+
     /// Returns a later time, at most the year 9999.
     #[must_use]
     pub fn after(self, length: Duration) -> Self {

@@ -20,7 +20,11 @@ impl Role {
             ("GET" | "HEAD", _)
             | (
                 "POST",
-                "/v1/rules/check" | "/v1/clients/find" | "/v1/clients/peek" | "/v1/explain",
+                "/v1/rules/check"
+                | "/v1/clients/find"
+                | "/v1/clients/peek"
+                | "/v1/clients/refusals"
+                | "/v1/explain",
             ) => Self::Read,
             ("POST" | "PUT" | "DELETE", path) if is_of_clients(path) => Self::Operate,
             _ => Self::Rules,

@@ -20,6 +20,7 @@ function byClient(listed, join) {
     client.at_least = join(client.at_least, row.at_least);
     client.at_most = join(client.at_most, row.at_most);
     client.wait = Math.max(client.wait, row.retry_after_ms ?? 0);
+    if (row.since && !(client.since < row.since)) client.since = row.since;
     clients.set(id, client);
   }
   return [...clients.values()].slice(0, LISTED_CLIENTS);
@@ -33,6 +34,7 @@ function between({ at_least: low, at_most: high }) {
 }
 
 const limitNames = ({ limits }) => `${limits.length === 1 ? "limit" : "limits"} ${limits.join(", ")}`;
+const sinceText = since => (since ? `; at its limit since ${instant(since)}` : "");
 // Shorter waits would come and go with each reading.
 const untilText = wait => (wait > 1000 ? `; refused for ${duration(wait)}, until ${instant(Date.now() + wait)}` : "");
 
@@ -46,7 +48,7 @@ function showClients(id, clients, describe, hold = true) {
     update: (row, client) => {
       row.main.replaceChildren(make("code", "", nameOf(client)), ` ${describe(client)}`);
       const hash = client.key ? ` ${client.hash}` : "";
-      setText(row.detail, `${scopeName(client.scope)}${hash}, ${limitNames(client)}${untilText(client.wait)}`);
+      setText(row.detail, `${scopeName(client.scope)}${hash}, ${limitNames(client)}${sinceText(client.since)}${untilText(client.wait)}`);
       const { Block, Unblock, Override } = row.buttons;
       Block.hidden = client.who in GROUPS || !state.blocks || blocked.has(client.hash);
       Unblock.hidden = !blocked.has(client.hash);
@@ -71,7 +73,7 @@ function blockClient(client) {
   confirmChange({
     title: "Block this client?", action: "Block", asks: ["seconds"], done: blockText,
     text: `All requests of ${scopeName(client.scope)} ${nameOf(client)} get status 403, ${reach()}.`,
-    act: ({ reason, seconds }) => putBlock({ target: `hash:${client.hash}`, scope: client.scope, seconds: Number(seconds), reason }),
+    act: ({ reason, seconds, force }) => putBlock({ target: `hash:${client.hash}`, scope: client.scope, force, seconds: Number(seconds), reason }),
   });
 }
 
@@ -114,11 +116,15 @@ function override(client) {
 
 let found = [];
 
-/** Finds the clients that the key names, with what they have left. */
+/** Finds the clients that the key names, with what they have left and why they were refused. */
 async function find() {
   const key = at("find-key").value.trim();
-  const { clients } = await post("v1/clients/find", { key });
-  found = clients.map(client => ({ ...client, key, limits: client.limits.slice(0, 20), left: {}, wait: 0 }));
+  const { clients, network } = await post("v1/clients/find", { key });
+  setText(at("found-network"), network ? `The network is ${listedText(network)}.` : "");
+  setText(at("refusals-note"), "");
+  show(at("refusals"), [], {});
+  if (clients.length || network) await findRefusals(key);
+  found = clients.map(client => ({ ...client, key, limits: client.limits.filter(isEnforced).slice(0, 20), left: {}, wait: 0 }));
   await Promise.all(found.flatMap(client => client.limits.map(limit => peek(client, limit))));
 }
 
@@ -130,9 +136,49 @@ async function peek(client, limit) {
 
 function showFound() {
   const left = client => client.limits.map(limit => client.left[limit]).filter(Boolean)
-    .map(({ limit, remaining, capacity }) => `${limit}: ${number(remaining)} of ${number(capacity)} left${remaining === capacity ? " (unused)" : ""}`).join("; ");
+    .map(({ limit, remaining, capacity, source }) => `${limit}: ${number(remaining)} of ${number(capacity)} left${remaining === capacity ? " (full now)" : ""}${sourceText(source)}`).join("; ");
+  const reasons = ({ listed, refused_at: refused }) =>
+    `${listed ? `; ${listedText(listed)}` : ""}${refused ? `; last refused ${instant(refused)}` : ""}`;
   for (const client of found) client.wait = Math.max(0, ...Object.values(client.left).map(status => status.retry_after_ms ?? 0));
-  showClients("found", found, client => left(client), false);
+  showClients("found", found, client => left(client) + reasons(client), false);
+}
+
+const sourceText = source => (source && source !== "limit" ? `, ${source}` : "");
+
+/** Says which entry blocks or allows clients, and who has made it. */
+function listedText({ kind, id, target, reason, author, until }) {
+  const end = until ? `until ${instant(until)}, ` : "";
+  return `${kind === "block" ? "blocked" : "allowed"} ${end}by ${id} (${target}) of ${author}${reason ? `: ${reason}` : ""}`;
+}
+
+// --- Earlier refusals ---
+
+/** Returns ten minutes around the last such time of day, or no bounds. */
+function around(text) {
+  if (!text) return {};
+  const time = new Date(`${new Date().toDateString()} ${text}`);
+  if (time > Date.now()) time.setDate(time.getDate() - 1);
+  const [after, before] = [-300_000, 300_000].map(ms => new Date(time.getTime() + ms).toISOString());
+  return { after, before };
+}
+
+async function findRefusals(key) {
+  const times = around(at("find-at").value);
+  const { instance, since, refusals } = await post("v1/clients/refusals", { key, count: 20, ...times });
+  const span = times.after ? ` from ${instant(times.after)} to ${instant(times.before)}` : "";
+  setText(at("refusals-note"),
+    `${refusals.length ? `The last ${number(refusals.length)} refusals` : "No refusal"}${span} on ${instance}, which remembers its refusals since ${instant(since)}.`);
+  show(at("refusals"), refusals.map((refusal, place) => ({ ...refusal, place })), {
+    id: ({ place }) => place,
+    create: makeRow,
+    update: (row, { at: time, outcome, limit, route, retry_after_ms: wait, version, request_id: request, trace_id: trace }) => {
+      setText(row.main, `${instant(time)}: ${outcome}${limit ? ` by ${limit}` : ""}`);
+      setText(row.detail, [
+        route && `route ${route}`, wait && `told to wait ${duration(wait)}`, version && `version ${version} of the rules`,
+        request && `request ${request}`, trace && `trace ${trace}`,
+      ].filter(Boolean).join(", "));
+    },
+  });
 }
 
 /** Waits for a change of a client, and shows its new status if it was found by its key. */
@@ -151,4 +197,7 @@ at("find-key").addEventListener("input", () => {
   found = [];
   showFound();
   at("find-none").hidden = true;
+  setText(at("found-network"), "");
+  setText(at("refusals-note"), "");
+  show(at("refusals"), [], {});
 });

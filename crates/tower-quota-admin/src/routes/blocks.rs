@@ -1,15 +1,15 @@
 use core::cmp::Reverse;
-use core::net::IpAddr;
 use core::time::Duration;
+use std::collections::HashMap;
 
 use axum::extract::State;
-use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use tower_quota::TopWindow;
 use tower_quota::key::KeyExtractor;
+use tower_quota::{TopClient, TopWindow};
 use tower_quota_live::{Block, BlockTarget, ChangeError, NewBlock, RuleStoreError, Target};
 use utoipa::ToSchema;
 
+use super::block_mistakes::check_mistakes;
 use super::clients::{HASH, listed};
 use super::end::LONGEST;
 use super::history::MostQuery;
@@ -27,7 +27,7 @@ pub(crate) struct BlockBody {
     target: String,
     /// The scope of a key, such as `header x-api-key`. Required if several scopes accept the key.
     scope: Option<String>,
-    /// Blocks even a very large network, or your own address.
+    /// Blocks even a very large network, your own address, an address of your network, or most of the traffic.
     #[serde(default)]
     force: bool,
     /// `block` refuses with 403, `allow` admits without counting.
@@ -55,10 +55,16 @@ enum NewKind {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoveBody {
-    /// The id of a block, or its target.
+    /// The id of a block, or its target. All blocks end that the text can mean.
     target: String,
-    /// The scope of a key.
+    /// The scope of a key, if only this block ends.
     scope: Option<String>,
+}
+
+/// The blocks and allowances that have been removed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RemovedBlocks {
+    removed: Vec<Block>,
 }
 
 /// The blocks and allowances in force.
@@ -81,7 +87,10 @@ pub(crate) async fn list(
     Query(query): Query<MostQuery>,
     ShowKeys(show): ShowKeys,
 ) -> Result<Json<BlockList>> {
-    let blocks = shown(api.live.blocks(), query, show)?;
+    let mut blocks = shown(api.live.blocks(), query, show)?;
+    if show {
+        name_clients(&api, &mut blocks);
+    }
     let scopes = api.live.scopes();
     Ok(Json(BlockList {
         blocks,
@@ -121,9 +130,9 @@ pub(crate) async fn put(
     let length = length(body.seconds)?;
     let by = change.because(&body.reason)?;
     let target = resolve(&api, &body.target, body.scope.as_deref())?;
+    let is_block = matches!(body.kind, NewKind::Block);
     if !body.force {
-        let caller = caller.filter(|_| matches!(body.kind, NewKind::Block));
-        check_reach(&target, caller)?;
+        check_mistakes(&api, &target, caller, is_block)?;
     }
     let new = match body.kind {
         NewKind::Block => NewBlock::block(length, by),
@@ -172,28 +181,75 @@ fn unseen(api: &Api, target: &Target) -> Option<String> {
     ))
 }
 
-/// Removes a block or an allowance by its id or its target.
+/// Removes the blocks and allowances that an id or a target can mean, such as an address as a network and as a key.
 #[utoipa::path(
     post, path = "/v1/blocks/remove", operation_id = "unblock", params(ChangeHeaders), request_body = RemoveBody,
-    responses((status = 204), (status = 404), (status = 422)),
+    responses((status = 200, body = RemovedBlocks), (status = 404), (status = 422)),
 )]
 pub(crate) async fn remove(
     State(api): State<Api>,
     change: Change,
     Json(body): Json<RemoveBody>,
-) -> Result<StatusCode> {
-    let id = body.target.strip_prefix(HASH).unwrap_or(&body.target);
-    // An id with a space belongs to an override, which this route does not remove.
-    let mut removed = match id.contains(' ') {
-        true => None,
-        false => unblock(&api, id, &change).await?,
-    };
-    if removed.is_none() && id == body.target {
-        let id = resolve(&api, id, body.scope.as_deref())?.id();
-        removed = unblock(&api, &id, &change).await?;
+) -> Result<Json<RemovedBlocks>> {
+    let mut removed = Vec::new();
+    for id in meant(&api, &body.target, body.scope.as_deref()) {
+        let block = unblock(&api, &id, &change).await?;
+        removed.extend(block.map(hidden));
     }
-    let missing = || Problem::not_found("there is no such block or allowance: see /v1/blocks");
-    removed.map(|_| StatusCode::NO_CONTENT).ok_or_else(missing)
+    if removed.is_empty() {
+        return Err(no_such_block(&api, &body.target));
+    }
+    Ok(Json(RemovedBlocks { removed }))
+}
+
+/// Returns the ids of the blocks in force that a text can mean.
+fn meant(api: &Api, text: &str, scope: Option<&str>) -> Vec<String> {
+    let text = text.strip_prefix(HASH).unwrap_or(text);
+    let mut ids = vec![text.to_owned()];
+    if let Ok(target @ Target::Network(_)) = api.live.block_target(BlockTarget::Text(text)) {
+        ids.push(target.id());
+    }
+    ids.extend(
+        api.live
+            .clients(text)
+            .iter()
+            .map(|key| api.live.key_hash(key)),
+    );
+    let has_scope = |target: &Target| match (scope, target) {
+        (None, _) => true,
+        (Some(scope), Target::Key { scope: of_key, .. }) => of_key == scope,
+        (Some(_), Target::Network(_)) => false,
+    };
+    // The list has no overrides, which this route does not remove.
+    let blocks = api.live.blocks().into_iter();
+    let meant = blocks.filter(|block| ids.contains(&block.id) && has_scope(&block.target));
+    meant.map(|block| block.id).collect()
+}
+
+fn no_such_block(api: &Api, text: &str) -> Problem {
+    let clients = api.live.clients(text);
+    let mut listings = clients
+        .iter()
+        .filter_map(|key| api.live.listing_of_client(key));
+    match listings.next() {
+        Some(listing) => Problem::not_found(format_args!(
+            "{} of {} decides about this client: change the document, or remove that block",
+            listing.id, listing.target
+        )),
+        None => Problem::not_found("there is no such block or allowance: see /v1/blocks"),
+    }
+}
+
+/// Names the clients of blocks that this instance knows from its lists.
+fn name_clients(api: &Api, blocks: &mut [Block]) {
+    let known: HashMap<_, _> = api.live.listed_keys(None).collect();
+    for block in blocks {
+        if let Target::Key { hash, text, .. } = &mut block.target
+            && text.is_none()
+        {
+            *text = known.get(hash).and_then(TopClient::text_of);
+        }
+    }
 }
 
 /// Removes a block, on this instance only while the store does not answer.
@@ -216,23 +272,6 @@ fn resolve(api: &Api, text: &str, scope: Option<&str>) -> Result<Target> {
         },
     };
     Ok(api.live.block_target(target)?)
-}
-
-/// Refuses probable mistakes, very large networks and networks of the caller.
-fn check_reach(target: &Target, caller: Option<IpAddr>) -> Result<()> {
-    let Target::Network(network) = target else {
-        return Ok(());
-    };
-    let shortest = if network.addr().is_ipv4() { 8 } else { 19 };
-    let reason = if network.prefix_len() < shortest {
-        format!("{network} is larger than a /{shortest}")
-    } else if caller.is_some_and(|caller| network.contains(&caller)) {
-        format!("{network} contains your own address")
-    } else {
-        return Ok(());
-    };
-    let detail = format_args!("{reason}: send `\"force\": true` if you mean it");
-    Err(Problem::new(ProblemKind::InvalidValue, detail))
 }
 
 fn length(seconds: u32) -> Result<Duration> {

@@ -5,6 +5,8 @@ use core::num::NonZeroU64;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use tower_quota::{ClientKey, Key};
+use tower_quota_live::{Listing, RefusalFilter, Time};
+use tower_quota_rules::QuotaText;
 use utoipa::ToSchema;
 
 use crate::api::Api;
@@ -38,6 +40,9 @@ pub(crate) struct KeyBody {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FoundClients {
     clients: Vec<FoundClient>,
+    /// The block or the allowance of a network, if the key is an address in the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<Listing>,
 }
 
 /// A client with this key.
@@ -49,6 +54,32 @@ pub(crate) struct FoundClient {
     hash: String,
     /// The limits that count the client.
     limits: Vec<&'static str>,
+    #[serde(flatten)]
+    reasons: Reasons,
+}
+
+/// The reasons why a client was refused, or will be.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Reasons {
+    /// The entry that blocks or allows the client before any limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listed: Option<Listing>,
+    /// The last refusal that this instance remembers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused_at: Option<Time>,
+}
+
+/// The status of a client of a limit, with its reasons.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Peeked {
+    #[serde(flatten)]
+    status: Status,
+    /// The quota of the client.
+    quota: String,
+    /// What gives the quota: `limit`, `tier NAME`, `override` of the document, or `override by AUTHOR until TIME`.
+    source: String,
+    #[serde(flatten)]
+    reasons: Reasons,
 }
 
 /// Used units to give back.
@@ -85,26 +116,54 @@ pub(crate) async fn find(State(api): State<Api>, Json(body): Json<KeyBody>) -> J
                 scope: scope.to_owned(),
                 hash,
                 limits: vec![limit.as_str()],
+                reasons: Reasons::of(&api, &key),
             }),
         }
     }
-    Json(FoundClients { clients })
+    let address = body.key.trim().parse().ok();
+    let network = address.and_then(|address| api.live.listing_of_address(address));
+    Json(FoundClients { clients, network })
 }
 
-/// Returns the remaining units of a client and the reset time, and charges no units.
+/// Returns the remaining units of a client with the reasons for its quota and for refusals, and charges no units.
 #[utoipa::path(
     post, path = "/v1/clients/peek", operation_id = "peek", request_body = ClientBody,
-    responses((status = 200, body = Status), (status = 404), (status = 422)),
+    responses((status = 200, body = Peeked), (status = 404), (status = 422)),
 )]
 pub(crate) async fn peek(
     State(api): State<Api>,
     Json(body): Json<ClientBody>,
-) -> Result<Json<Status>> {
+) -> Result<Json<Peeked>> {
     let listed = listed(&api, &body.key, Some(&body.limit))?;
     let client = client(&body.key, listed.as_ref());
-    Ok(Json(
-        api.live.handle().peek(&body.limit, client).await?.into(),
-    ))
+    let handle = api.live.handle();
+    let key = handle.key(&body.limit, client)?;
+    let quota = QuotaText::from(handle.quota(&body.limit, &key)?);
+    let mut status = Status::from(handle.peek(&body.limit, &key).await?);
+    let reasons = Reasons::of(&api, &key);
+    if let Some(listed) = &reasons.listed {
+        status.decide_by(listed);
+    }
+    Ok(Json(Peeked {
+        status,
+        quota: quota.to_string(),
+        source: api.live.quota_source(&body.limit, &key).to_string(),
+        reasons,
+    }))
+}
+
+impl Reasons {
+    fn of(api: &Api, key: &Key<'_>) -> Self {
+        let filter = RefusalFilter {
+            hashes: Some(vec![api.live.key_hash(key)]),
+            ..RefusalFilter::default()
+        };
+        let refusals = api.live.refusals(&filter, 1).refusals;
+        Self {
+            listed: api.live.listing_of_client(key),
+            refused_at: refusals.first().map(|refusal| refusal.at),
+        }
+    }
 }
 
 /// Deletes a client's counter of a limit, and its penalty. Returns the status afterwards.

@@ -2,8 +2,10 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
+use tower_quota::policy::{self, ExplainedLimit};
 use tower_quota::{ClientKey, RequestHead};
-use tower_quota_rules::{Explanation, SampleRequest, readable_key};
+use tower_quota_live::Listing;
+use tower_quota_rules::{Explanation, QuotaSource, SampleRequest, readable_key};
 use utoipa::ToSchema;
 
 use super::document::in_force;
@@ -12,7 +14,7 @@ use crate::extract::Json;
 use crate::problem::{Problem, ProblemKind, Result};
 use crate::status::Status;
 
-/// A request to explain. Defaults to `GET /` from 192.0.2.1.
+/// A request to explain. Defaults to `GET /` from 192.0.2.1, see `assumed_address` of the answer.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it describes a type of another crate")]
 #[schema(as = SampleRequest)]
@@ -51,6 +53,9 @@ enum OneOrMany {
 pub(crate) struct Explained {
     #[serde(flatten)]
     explanation: Explanation,
+    /// The entry that blocks or allows the request before any limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listed: Option<Listing>,
     /// The status of each limit for this client.
     left: Vec<Status>,
 }
@@ -74,11 +79,17 @@ pub(crate) async fn explain(
         .map_err(|error| Problem::new(ProblemKind::InvalidValue, error))?;
     let head = RequestHead::of(&request).of_sample();
     let explained = api.live.handle().explain(&head);
-    let explanation = if show {
+    let overrides = overrides(&api, &explained);
+    let mut explanation = if show {
         rules.explain_as(&head, explained, &readable_key)
     } else {
         rules.explain_as(&head, explained, &|key| api.live.key_hash(key))
     };
+    for (limit, source) in explanation.limits.iter_mut().zip(overrides) {
+        if let Some(source) = source {
+            limit.source = source;
+        }
+    }
     let mut left = Vec::new();
     for limit in &explanation.limits {
         left.push(
@@ -89,5 +100,18 @@ pub(crate) async fn explain(
                 .into(),
         );
     }
-    Ok(Json(Explained { explanation, left }))
+    Ok(Json(Explained {
+        explanation,
+        listed: api.live.listing_of_request(&head),
+        left,
+    }))
+}
+
+/// Returns the operator's override of each limit that decides, if any.
+fn overrides(api: &Api, explained: &policy::Explained) -> Vec<Option<QuotaSource>> {
+    let policy::Explained::Limited(limits) = explained else {
+        return Vec::new();
+    };
+    let source = |limit: &ExplainedLimit| api.live.override_source(limit.name.as_str(), &limit.key);
+    limits.iter().map(source).collect()
 }

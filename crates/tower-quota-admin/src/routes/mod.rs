@@ -1,6 +1,7 @@
 //! The handlers of the API's routes.
 
 pub(crate) mod audit;
+mod block_mistakes;
 pub(crate) mod blocks;
 pub(crate) mod check;
 pub(crate) mod clients;
@@ -12,5 +13,6 @@ pub(crate) mod health;
 pub(crate) mod history;
 pub(crate) mod overrides;
 mod reach;
+pub(crate) mod refusals;
 pub(crate) mod top;
 pub(crate) mod totals;

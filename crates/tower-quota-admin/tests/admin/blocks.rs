@@ -41,7 +41,7 @@ async fn block_holds_on_two_instances() {
     assert!(!listed.to_string().contains("pro_1"), "{listed}");
 
     let unblock = other.unblock("pro_1").await;
-    assert_eq!(unblock.status(), 204);
+    assert_eq!(unblock.status(), 200);
     is_answered(&one, "pro_1", 200).await;
     problem(other.unblock("pro_1").await, ProblemKind::NotFound).await;
 }
@@ -66,7 +66,7 @@ async fn network_is_blocked_and_allowed() {
         assert_eq!(instance.ask("ann").await, 200);
     }
     let removed = instance.unblock("127.0.0.0/8").await;
-    assert_eq!(removed.status(), 204);
+    assert_eq!(removed.status(), 200);
     assert_eq!(instance.json("/v1/blocks").await["blocks"], json!([]));
 }
 
@@ -155,7 +155,7 @@ async fn block_says_where_it_holds() {
         "this instance only, until the store answers"
     );
     assert_eq!(instance.ask("bob").await, 403);
-    assert_eq!(instance.unblock("ann").await.status(), 204);
+    assert_eq!(instance.unblock("ann").await.status(), 200);
     assert_eq!(instance.ask("ann").await, 200);
     server.resume();
 }
@@ -181,4 +181,127 @@ async fn network_without_clients_has_a_note() {
         "{note}"
     );
     assert_eq!(block("127.0.0.0/8").await, Value::Null);
+}
+
+/// Rules with a limit by address.
+const BY_ADDRESS: &str = "limits: [{ name: minute, quota: 1/minute, key: client_ip }]";
+
+#[tokio::test]
+async fn unblock_ends_all_blocks_of_an_address() {
+    let instance = Instance::start().await;
+    send(instance.put_rules(BY_ADDRESS).header("If-None-Match", "*")).await;
+    let network = json!({ "target": "127.0.0.1", "seconds": 60, "force": true });
+    put(&instance, network).await;
+    let scope = instance.json("/v1/blocks").await["scopes"][0].take();
+    let key = json!({ "target": "127.0.0.1", "scope": scope, "seconds": 60, "force": true });
+    put(&instance, key).await;
+    assert_eq!(
+        instance.json("/v1/blocks").await["blocks"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    let removed = instance.unblock("127.0.0.1").await;
+    assert_eq!(removed.status(), 200);
+    let removed: Value = removed.json().await.unwrap();
+    assert_eq!(removed["removed"].as_array().unwrap().len(), 2, "{removed}");
+    assert_eq!(instance.json("/v1/blocks").await["blocks"], json!([]));
+}
+
+#[tokio::test]
+async fn unblock_needs_no_scope_and_takes_one() {
+    let instance = Instance::start().await;
+    let rules = "limits:\n  - { name: tenant, quota: 9/minute, key: header x-tenant }\n  \
+                 - { name: key, quota: 9/minute, key: header x-api-key }\n";
+    send(instance.put_rules(rules).header("If-None-Match", "*")).await;
+    let scopes = ["header x-tenant", "header x-api-key"];
+    let remove = async |body: Value| -> Value {
+        let response = instance.post("/v1/blocks/remove", &body).await;
+        assert_eq!(response.status(), 200, "{body}");
+        response.json().await.unwrap()
+    };
+    for bodies in [
+        vec![json!({ "target": "sk_1" })],
+        scopes
+            .map(|scope| json!({ "target": "sk_1", "scope": scope }))
+            .to_vec(),
+    ] {
+        for scope in scopes {
+            put(
+                &instance,
+                json!({ "target": "sk_1", "scope": scope, "seconds": 60 }),
+            )
+            .await;
+        }
+        for body in &bodies {
+            let removed = remove(body.clone()).await;
+            let count = removed["removed"].as_array().unwrap().len();
+            assert_eq!(count, 2 / bodies.len(), "{removed}");
+        }
+        assert_eq!(instance.json("/v1/blocks").await["blocks"], json!([]));
+    }
+}
+
+#[tokio::test]
+async fn unblock_names_entry_of_document() {
+    let instance = Instance::start().await;
+    let rules = "{ limits: [{ name: minute, quota: 9/minute }], defaults: { key: header x-api-key }, block: [{ key: ann }] }";
+    send(instance.put_rules(rules).header("If-None-Match", "*")).await;
+    let missing = problem(instance.unblock("ann").await, ProblemKind::NotFound).await;
+    let detail = missing["detail"].as_str().unwrap();
+    assert!(detail.contains("block[0] of version 1"), "{detail}");
+}
+
+#[tokio::test]
+async fn hash_of_address_in_own_network_needs_force() {
+    let instance = Instance::start().await;
+    send(instance.put_rules(BY_ADDRESS).header("If-None-Match", "*")).await;
+    while instance.ask("ann").await != 429 {}
+    let listed = instance.json("/v1/top").await["clients"][0].take();
+    let hash = format!("hash:{}", listed["hash"].as_str().unwrap());
+    let body = json!({ "target": hash, "scope": listed["scope"], "seconds": 60 });
+    let refused = problem(
+        put(&instance, body.clone()).await,
+        ProblemKind::InvalidValue,
+    )
+    .await;
+    assert!(
+        refused["detail"].as_str().unwrap().contains("force"),
+        "{refused}"
+    );
+    let mut forced = body;
+    forced["force"] = json!(true);
+    assert_eq!(put(&instance, forced).await.status(), 200);
+}
+
+#[tokio::test]
+async fn block_of_most_traffic_needs_force() {
+    let instance = Instance::start().await;
+    let rules = "limits: [{ name: all, quota: 1000000/minute, key: header x-api-key }]";
+    send(instance.put_rules(rules).header("If-None-Match", "*")).await;
+    let requests = async |key: &str, fewest: u64| loop {
+        let busy = instance.json("/v1/top?by=busy&window=10m").await["clients"].take();
+        let clients = busy.as_array().unwrap().iter();
+        if clients
+            .map(|client| client["at_least"].as_u64().unwrap())
+            .sum::<u64>()
+            >= fewest
+        {
+            return;
+        }
+        for _ in 0..100 {
+            instance.ask(key).await;
+        }
+    };
+    requests("loud", 1_500).await;
+    requests("quiet", 2_000).await;
+    let block = |key: &str| put(&instance, json!({ "target": key, "seconds": 60 }));
+    assert_eq!(block("quiet").await.status(), 200);
+    let refused = problem(block("loud").await, ProblemKind::InvalidValue).await;
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("more than half") && detail.contains("force"),
+        "{detail}"
+    );
 }

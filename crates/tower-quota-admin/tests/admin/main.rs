@@ -5,6 +5,7 @@ mod auth;
 mod blocks;
 mod clients;
 mod code_policy;
+mod complaints;
 mod documents;
 mod errors;
 mod explain;

@@ -27,7 +27,7 @@ async fn document_describes_every_route() {
             );
         }
     }
-    assert_eq!(paths.len(), 20);
+    assert_eq!(paths.len(), 21);
 }
 
 #[test]

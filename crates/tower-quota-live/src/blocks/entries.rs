@@ -21,11 +21,11 @@ pub(super) struct BlockEntries {
     next_end: Option<Time>,
 }
 
-/// The blocked or allowed clients, each with the end.
+/// The blocked or allowed clients.
 #[derive(Clone, Default)]
 pub(super) struct Listed {
-    keys: Shards<u64, Time>,
-    networks: Shards<IpNet, Time>,
+    keys: Shards<u64, Arc<Block>>,
+    networks: Shards<IpNet, Arc<Block>>,
     /// The number of networks by the length of the prefix.
     lengths: BTreeMap<u8, usize>,
 }
@@ -66,8 +66,8 @@ impl BlockEntries {
                 .map_or(block.until, |end| end.min(block.until)),
         );
         match (&block.kind, block.target.hash()) {
-            (BlockKind::Block { .. }, _) => self.blocked.insert(&block.target, block.until),
-            (BlockKind::Allow, _) => self.allowed.insert(&block.target, block.until),
+            (BlockKind::Block { .. }, _) => self.blocked.insert(&block),
+            (BlockKind::Allow, _) => self.allowed.insert(&block),
             (BlockKind::Override { .. }, Some(hash)) => {
                 let of_client = self.overrides.get(&hash);
                 let mut of_client = of_client.cloned().unwrap_or_default();
@@ -112,34 +112,33 @@ impl Listed {
         self.keys.len() > 0
     }
 
-    pub(super) fn has_key(&self, hash: u64) -> bool {
+    pub(super) fn of_key(&self, hash: u64) -> Option<&Arc<Block>> {
         // Read the clock only for listed keys, because most requests have none.
-        self.keys
-            .get(&hash)
-            .is_some_and(|until| *until > Time::now())
+        let block = self.keys.get(&hash)?;
+        block.is_in_force(Time::now()).then_some(block)
     }
 
-    pub(super) fn has_address(&self, address: impl FnOnce() -> Option<IpAddr>) -> bool {
+    pub(super) fn of_address(
+        &self,
+        address: impl FnOnce() -> Option<IpAddr>,
+    ) -> Option<&Arc<Block>> {
         if self.lengths.is_empty() {
-            return false;
+            return None;
         }
-        let Some(address) = address() else {
-            return false;
-        };
-        let now = Time::now();
-        self.lengths.keys().any(|length| {
-            let network = IpNet::new(address, *length).ok();
-            let until = network.and_then(|network| self.networks.get(&network.trunc()));
-            until.is_some_and(|until| *until > now)
-        })
+        let (address, now) = (address()?, Time::now());
+        let mut blocks = self.lengths.keys().filter_map(|length| {
+            let network = IpNet::new(address, *length).ok()?;
+            self.networks.get(&network.trunc())
+        });
+        blocks.find(|block| block.is_in_force(now))
     }
 
-    fn insert(&mut self, target: &Target, until: Time) {
-        if let Target::Network(network) = target {
+    fn insert(&mut self, block: &Arc<Block>) {
+        if let Target::Network(network) = &block.target {
             *self.lengths.entry(network.prefix_len()).or_default() += 1;
-            self.networks.insert(network.trunc(), until);
-        } else if let Some(hash) = target.hash() {
-            self.keys.insert(hash, until);
+            self.networks.insert(network.trunc(), Arc::clone(block));
+        } else if let Some(hash) = block.target.hash() {
+            self.keys.insert(hash, Arc::clone(block));
         }
     }
 

@@ -5,10 +5,12 @@
 
 mod block;
 mod entries;
+mod listing;
 #[cfg(feature = "openapi")]
 mod schema;
 mod set;
 mod shards;
 
 pub use self::block::{Block, BlockKind, NewBlock, Target};
+pub use self::listing::Listing;
 pub(crate) use self::set::{BlockKeys, BlockSet};

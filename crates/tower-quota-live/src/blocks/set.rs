@@ -1,7 +1,8 @@
+use core::net::IpAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tower_quota::key::{ClientIp, KeyExtractor, MAX_SENT_KEYS};
 use tower_quota::{Key, Name, Policy, Quota, RequestHead};
 
@@ -23,6 +24,16 @@ pub(crate) struct BlockSet {
     // Whether there are overrides. If not, requests do not load the entries for each limit.
     has_overrides: AtomicBool,
     entries: ArcSwap<BlockEntries>,
+    /// The keys of the policy in force, to find the client of a request.
+    keys: ArcSwapOption<BlockKeys>,
+}
+
+/// The entry that decides about a request, unless the request sent too many keys, and the listed key, unless a network is
+/// listed.
+#[derive(Default)]
+struct Hit {
+    block: Option<Arc<Block>>,
+    key: Option<Key<'static>>,
 }
 
 impl BlockSet {
@@ -31,6 +42,7 @@ impl BlockSet {
             seed,
             has_overrides: AtomicBool::new(false),
             entries: ArcSwap::default(),
+            keys: ArcSwapOption::empty(),
         }
     }
 
@@ -86,14 +98,15 @@ impl BlockSet {
 
     pub(crate) fn add_to(self: &Arc<Self>, policy: Policy, keys: BlockKeys) -> Policy {
         let keys = Arc::new(keys);
+        self.keys.store(Some(Arc::clone(&keys)));
         let (allowing, blocking) = (
             (Arc::clone(self), Arc::clone(&keys)),
             (Arc::clone(self), keys),
         );
         let overriding = Arc::clone(self);
         policy
-            .allow(move |head: &RequestHead<'_>| allowing.0.allows(head, &allowing.1))
-            .block(move |head: &RequestHead<'_>| blocking.0.blocks(head, &blocking.1))
+            .allow(move |head: &RequestHead<'_>| allowing.0.allowance(head, &allowing.1).is_some())
+            .block(move |head: &RequestHead<'_>| blocking.0.block(head, &blocking.1).is_some())
             .overrides(move |limit, key, _| overriding.quota(limit, key))
     }
 
@@ -111,34 +124,118 @@ impl BlockSet {
         }
     }
 
-    /// Returns whether the counted key is allowed. A request with conflicting values has an empty
-    /// key.
-    fn allows(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
+    /// Returns the allowance of a counted key or an address. A request with conflicting values has an empty key.
+    fn allowance(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> Option<Hit> {
         let allowed = &self.entries.load().allowed;
-        let is_allowed = |extractor: &Arc<dyn KeyExtractor>| {
-            extractor
-                .extract(head)
-                .is_some_and(|key| self.has_key(allowed, &key))
-        };
-        allowed.has_keys() && keys.keys.iter().any(is_allowed)
-            || allowed.has_address(|| keys.client_ip.address(head))
+        if allowed.has_keys() {
+            for extractor in &keys.keys {
+                if let Some(key) = extractor.extract(head)
+                    && let Some(hit) = self.hit(allowed, &key)
+                {
+                    return Some(hit);
+                }
+            }
+        }
+        let network = allowed.of_address(|| keys.client_ip.address(head))?;
+        Some(Hit::of(network, None))
     }
 
-    fn blocks(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
+    /// Returns the block of a sent key or an address.
+    fn block(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> Option<Hit> {
         let blocked = &self.entries.load().blocked;
-        let is_blocked = |extractor: &Arc<dyn KeyExtractor>| {
-            let (mut found, mut sent) = (false, 0);
-            extractor.each_key(head, &mut |key| {
-                found |= self.has_key(blocked, key);
-                sent += 1;
-            });
-            found || sent > MAX_SENT_KEYS
-        };
-        blocked.has_keys() && keys.keys.iter().any(is_blocked)
-            || blocked.has_address(|| keys.client_ip.address(head))
+        if blocked.has_keys() {
+            for extractor in &keys.keys {
+                let (mut found, mut sent) = (None, 0);
+                extractor.each_key(head, &mut |key| {
+                    found = found.take().or_else(|| self.hit(blocked, key));
+                    sent += 1;
+                });
+                if found.is_some() {
+                    return found;
+                }
+                if sent > MAX_SENT_KEYS {
+                    return Some(Hit::default());
+                }
+            }
+        }
+        let network = blocked.of_address(|| keys.client_ip.address(head))?;
+        Some(Hit::of(network, None))
     }
 
-    fn has_key(&self, listed: &Listed, key: &Key<'_>) -> bool {
-        !key.as_bytes().is_empty() && listed.has_key(self.hash(key))
+    fn hit(&self, listed: &Listed, key: &Key<'_>) -> Option<Hit> {
+        if key.as_bytes().is_empty() {
+            return None;
+        }
+        let block = listed.of_key(self.hash(key))?;
+        Some(Hit::of(block, Some(key.to_static())))
+    }
+
+    /// Returns the allowance of a client, or else the block.
+    pub(crate) fn entry_of_client(&self, key: &Key<'_>) -> Option<Arc<Block>> {
+        let (entries, hash) = (self.entries.load(), self.hash(key));
+        let listed = [&entries.allowed, &entries.blocked];
+        let mut found = listed.into_iter().filter_map(|listed| {
+            let of_key = listed.of_key(hash).filter(|_| !key.as_bytes().is_empty());
+            of_key.or_else(|| listed.of_address(|| key.to_address()))
+        });
+        found.next().cloned()
+    }
+
+    /// Returns the allowance of an address, or else the block.
+    pub(crate) fn entry_of_address(&self, address: IpAddr) -> Option<Arc<Block>> {
+        let entries = self.entries.load();
+        let allowed = entries.allowed.of_address(|| Some(address));
+        let found = allowed.or_else(|| entries.blocked.of_address(|| Some(address)));
+        found.cloned()
+    }
+
+    /// Returns the allowance of a request, or else the block.
+    pub(crate) fn entry(&self, head: &RequestHead<'_>) -> Option<Arc<Block>> {
+        self.hit_of(head)?.block
+    }
+
+    fn hit_of(&self, head: &RequestHead<'_>) -> Option<Hit> {
+        let keys = self.keys.load_full()?;
+        self.allowance(head, &keys)
+            .or_else(|| self.block(head, &keys))
+    }
+
+    /// Returns the key by which an operator looks for the client of a request that no limit has refused.
+    ///
+    /// The key of a block comes first, then the first key of a single client, then the address.
+    pub(crate) fn client_of(&self, head: &RequestHead<'_>) -> Option<Key<'static>> {
+        let keys = self.keys.load_full()?;
+        let address = || Some(keys.client_ip.extract(head)?.to_static());
+        if let Some(hit) = self.hit_of(head) {
+            return hit.key.or_else(address);
+        }
+        for extractor in &keys.keys {
+            let key = extractor.extract(head);
+            if let Some(key) = key.filter(|key| !key.as_bytes().is_empty()) {
+                return Some(key.to_static());
+            }
+        }
+        address()
+    }
+
+    /// Returns the key of an address, as the document reads addresses.
+    pub(crate) fn address_key(&self, text: &str) -> Option<Key<'static>> {
+        self.keys.load_full()?.client_ip.parse(text)
+    }
+
+    /// Returns the override of a client of a limit, if any.
+    pub(crate) fn override_of(&self, limit: &str, key: &Key<'_>) -> Option<Arc<Block>> {
+        let (entries, now) = (self.entries.load(), Time::now());
+        let given = entries.override_of(limit, self.hash(key))?;
+        given.is_in_force(now).then(|| Arc::clone(given))
+    }
+}
+
+impl Hit {
+    fn of(block: &Arc<Block>, key: Option<Key<'static>>) -> Self {
+        Self {
+            block: Some(Arc::clone(block)),
+            key,
+        }
     }
 }

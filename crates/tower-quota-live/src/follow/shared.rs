@@ -12,6 +12,7 @@ use crate::audit::AuditRecord;
 use crate::blocks::{Block, BlockSet};
 use crate::error::StartError;
 use crate::options::LiveOptions;
+use crate::refusals::RefusalLog;
 use crate::store::{BlockStore, RuleStore, with_blocks};
 use crate::version::VersionInfo;
 
@@ -21,6 +22,7 @@ pub(crate) struct FollowedRules {
     pub(crate) options: LiveOptions,
     pub(crate) follows_store: bool,
     pub(crate) blocks: Arc<BlockSet>,
+    pub(crate) refusals: Arc<RefusalLog>,
     pub(crate) in_force: ArcSwapOption<InForce>,
     pub(super) health: Health,
     pub(super) fates: Fates,
@@ -53,11 +55,19 @@ impl FollowedRules {
         options: LiveOptions,
         follows_store: bool,
     ) -> Self {
+        let blocks = Arc::new(BlockSet::new(options.key_seed));
+        let refusals = Arc::new(RefusalLog::new());
+        handle.hash_keys_with(options.key_seed);
+        handle.on_refusal({
+            let (refusals, blocks) = (Arc::clone(&refusals), Arc::clone(&blocks));
+            move |decided| refusals.add(decided, &blocks)
+        });
         Self {
             handle,
             store: with_blocks(store, options.blocks.clone()),
             follows_store,
-            blocks: Arc::new(BlockSet::new(options.key_seed)),
+            blocks,
+            refusals,
             options,
             in_force: ArcSwapOption::empty(),
             health: Health::new(),

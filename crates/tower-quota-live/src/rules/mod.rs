@@ -2,6 +2,7 @@ mod blocks;
 mod clients;
 mod document_keys;
 mod documents;
+mod reasons;
 
 use core::fmt;
 use core::future::Future;

@@ -1,6 +1,9 @@
 use serde::{Deserialize, Serialize};
 use tower_quota::{Key, TopClient};
 
+use crate::time::Time;
+use crate::wait::now;
+
 /// The clients with most requests, on a single instance or on all sharing instances.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -37,6 +40,9 @@ pub struct ListedClient {
     /// The retry time of the last refusal, in milliseconds, absent in sums of instances.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// Since when the client has been at its limit, refused at least once a minute, on the instance that answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
 }
 
 /// The clients of a counter.
@@ -72,6 +78,9 @@ impl ListedClient {
             at_least: client.at_least(),
             at_most: Some(client.at_most),
             retry_after_ms: u64::try_from(retry_after).ok(),
+            since: client
+                .since
+                .map(|since| Time::now().before(now().saturating_duration_since(since))),
         }
     }
 }

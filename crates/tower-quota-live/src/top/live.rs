@@ -33,6 +33,18 @@ impl FollowedRules {
         }
     }
 
+    /// Adds since when this instance has refused the clients of all instances.
+    #[cfg(feature = "redis")]
+    fn add_since(&self, sums: &mut TopList, is_busy: bool, window: TopWindow) {
+        let own = self.top_clients(is_busy, window);
+        for client in &mut sums.clients {
+            let mut same = own.iter().filter(|own| {
+                (&own.limit, &own.scope, &own.hash) == (&client.limit, &client.scope, &client.hash)
+            });
+            client.since = same.next().and_then(|own| own.since);
+        }
+    }
+
     fn top_clients(&self, is_busy: bool, window: TopWindow) -> Vec<ListedClient> {
         let clients = if is_busy {
             self.handle.top_busy(window)
@@ -58,7 +70,10 @@ impl LiveRules {
         #[cfg(feature = "redis")]
         if let Some(top) = &shared.options.shared_top {
             match top.sums(is_busy, window).await {
-                Ok(sums) => return sums,
+                Ok(mut sums) => {
+                    shared.add_since(&mut sums, is_busy, window);
+                    return sums;
+                }
                 Err(error) => {
                     tracing::debug!(%error, "the top clients of other instances are not known")
                 }

@@ -125,6 +125,7 @@ impl SharedTop {
                         at_least: 0,
                         at_most: None,
                         retry_after_ms: None,
+                        since: None,
                         ..client
                     };
                     // Texts and numbers always serialize.

@@ -13,6 +13,7 @@ mod log;
 mod overrides;
 mod processes;
 mod redis;
+mod refusals;
 mod servers;
 mod start;
 mod stores;

@@ -51,8 +51,8 @@ assign: [{ when: { header: { x-plan: pro } }, tier: pro }, { when: { header: { x
     );
     assert!(rules.warnings().is_empty(), "{}", rules.warnings());
     for (plan, expected) in [
-        ("pro", ["pro", "assign[0]", "50/minute", "tier"]),
-        ("plus", ["max", "assign[1]", "500/minute", "tier"]),
+        ("pro", ["pro", "assign[0]", "50/minute", "tier pro"]),
+        ("plus", ["max", "assign[1]", "500/minute", "tier max"]),
         ("free", ["", "", "5/minute", "limit"]),
     ] {
         assert_eq!(
@@ -119,7 +119,7 @@ overrides: { vip: { tier: max, limits: { minute: 7/minute } } }
     let mut attached = request("x-api-key", "ann");
     attached.extensions_mut().insert(Tier::new("max"));
     let attached = explained(&rules, &attached);
-    assert_eq!(attached, ["max", "code", "500/minute", "tier"]);
+    assert_eq!(attached, ["max", "code", "500/minute", "tier max"]);
 }
 
 #[test]
@@ -168,12 +168,7 @@ limits: [{ name: minute, quota: 5/minute }]
 tiers: { slow: { limits: { minute: 1/minute } } }
 assign: [{ when: { header: { x-plan: slow } }, tier: slow }]
 ";
-    assert!(
-        Rules::parse(smaller)
-            .unwrap()
-            .warnings()
-            .is_empty()
-    );
+    assert!(Rules::parse(smaller).unwrap().warnings().is_empty());
 }
 
 #[test]
