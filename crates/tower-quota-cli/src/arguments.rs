@@ -2,9 +2,10 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::remote::blocks::{BlockArguments, ListArguments, OverrideArguments, UnblockArguments};
-use crate::remote::clients::{GrantArguments, PeekArguments, ResetArguments};
+use crate::remote::clients::{FindArguments, GrantArguments, PeekArguments, ResetArguments};
 use crate::remote::explain::ExplainArguments;
 use crate::remote::put::PutArguments;
+use crate::remote::refusals::RefusalsArguments;
 use crate::remote::status::TopArguments;
 use crate::remote::versions::{HistoryArguments, RollbackArguments, ShowArguments};
 use crate::remote::{Remote, TargetArguments};
@@ -51,6 +52,10 @@ pub(crate) enum Command {
     Show(Remote<ShowArguments>),
     /// Shows the limits and keys of a request, and charges no units.
     Explain(ExplainArguments),
+    /// Finds a client by its key, with its hash, its limits and the block that hits it.
+    Find(Remote<FindArguments>),
+    /// Lists the last refusals of a client, or of a request, that an instance remembers.
+    Refusals(RefusalsArguments),
     /// Shows a client's remaining units of a limit. The exit code is 1 if the client is limited.
     Peek(Remote<PeekArguments>),
     /// Clears a client's counter of a limit, and its penalty.
@@ -59,7 +64,7 @@ pub(crate) enum Command {
     Grant(Remote<GrantArguments>),
     /// Blocks a client or a network on all instances, or exempts it from all limits.
     Block(Remote<BlockArguments>),
-    /// Removes a block.
+    /// Removes all blocks that an id, an address or a key can mean.
     Unblock(Remote<UnblockArguments>),
     /// Lists the blocks in force.
     Blocks(Remote<ListArguments>),

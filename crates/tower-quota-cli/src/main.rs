@@ -17,7 +17,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, Command};
 use crate::output::{Ended, Output};
-use crate::remote::{blocks, clients, explain, status, versions};
+use crate::remote::{blocks, clients, explain, refusals, status, versions};
 
 fn main() -> ExitCode {
     let Arguments { json, command } = Arguments::parse();
@@ -38,6 +38,8 @@ fn run(command: &Command, is_json: bool) -> Ended {
         Command::Audit(audit) => audit.run(versions::audit),
         Command::Show(show) => show.run(versions::show),
         Command::Explain(explain) => explain::run(explain),
+        Command::Find(find) => find.run(clients::find),
+        Command::Refusals(found) => refusals::run(found),
         Command::Peek(peek) => peek.run(clients::peek),
         Command::Reset(reset) => reset.run(clients::reset),
         Command::Grant(grant) => grant.run(clients::grant),

@@ -13,7 +13,7 @@ use crate::problem::{Problem, ProblemKind, Result};
 const MOST: usize = 1_000;
 const DEFAULT: usize = 100;
 
-/// The refusals to find. Without a field, refusals of all values of the field.
+/// The refusals to find. An absent field selects all values.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RefusalsBody {
@@ -45,8 +45,8 @@ pub(crate) struct FoundRefusals {
 
 /// Finds the last refusals of this instance, the newest first.
 ///
-/// An instance remembers its last 10,000 refusals. A list that begins after the time of a complaint proves nothing, so
-/// read `since`.
+/// An instance remembers its last 10,000 refusals. If `since` is after the time of a complaint, the instance has
+/// forgotten the refusal.
 #[utoipa::path(
     post, path = "/v1/clients/refusals", operation_id = "refusals", params(ShowQuery), request_body = RefusalsBody,
     responses((status = 200, body = FoundRefusals), (status = 403), (status = 422)),

@@ -132,6 +132,7 @@ async fn limited_clients_are_listed_by_hash() {
         (&client["limit"], &client["at_least"], client.get("key")),
         (&json!("minute"), &json!(2), None)
     );
+    assert!(client["since"].is_string(), "{client}");
     // Blocks of the same client have the same name.
     assert_eq!(client["hash"], instance.block("ann").await["id"]);
 }

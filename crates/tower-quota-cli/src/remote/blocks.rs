@@ -22,7 +22,7 @@ pub(crate) struct BlockArguments {
     /// The reason, for the list of blocks.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
-    /// Blocks even a very large network, or your own address.
+    /// Blocks even a very large network, your own address, an address of your network, or most of the traffic.
     #[arg(long)]
     force: bool,
     /// Exempts the client from all limits, instead of blocking it.
@@ -34,6 +34,9 @@ pub(crate) struct BlockArguments {
 pub(crate) struct UnblockArguments {
     /// The id of a block, or its address, network or key.
     who: String,
+    /// The scope of a key, such as `header x-api-key`, to remove one of several blocks.
+    #[arg(long)]
+    scope: Option<String>,
     #[command(flatten)]
     change: ChangeArguments,
 }
@@ -82,8 +85,8 @@ pub(crate) fn block(arguments: &BlockArguments, api: &Api) -> Ended {
     let block = api.send_json(Request::put("/v1/blocks"), &body)?;
     let mut text = describe(&block);
     let key = &block["target"]["key"];
-    if !key.is_null() && !has_counted(api, &arguments.who)? {
-        text += clients::NEVER_SEEN;
+    if !key.is_null() && is_unseen(api, &arguments.who) {
+        text += clients::FULL;
     }
     Output::new(&block, &text)
 }
@@ -100,8 +103,8 @@ fn announce_reach(api: &Api, path: &str) {
 
 pub(crate) fn unblock(arguments: &UnblockArguments, api: &Api) -> Ended {
     let request = arguments.change.on(Request::post("/v1/blocks/remove"));
-    api.send_json(request, &json!({ "target": arguments.who }))?;
-    Output::new(&json!({ "removed": true }), "removed\n")
+    let body = json!({ "target": arguments.who, "scope": arguments.scope });
+    Output::answer(api.send_json(request, &body)?)
 }
 
 pub(crate) fn change_override(arguments: &OverrideArguments, api: &Api) -> Ended {
@@ -142,24 +145,25 @@ pub(crate) fn list(what: &str, arguments: &ListArguments, api: &Api) -> Ended {
 
 const LIMITS: usize = 20;
 
-/// Returns whether a limit has counted requests of a client lately, and true if the rules are
-/// unreadable.
-fn has_counted(api: &Api, who: &str) -> Result<bool, Failure> {
+/// Returns whether no limit seems to know a client. Failures tell nothing, since the block is in force.
+fn is_unseen(api: &Api, who: &str) -> bool {
     let Ok(rules) = super::put::rules_in_force(api) else {
-        return Ok(true);
+        return false;
     };
-    let document = rules.document();
-    for limit in document.all_limits().take(LIMITS) {
+    let mut is_counted = false;
+    for limit in rules.document().all_limits().take(LIMITS) {
         let client = clients::PeekArguments {
             limit: limit.name.to_string(),
             key: who.to_owned(),
         };
         match client.status(api) {
-            Ok(status) if !clients::is_unseen(&status) => return Ok(true),
+            Ok(status) if status["refused_at"].is_null() && status["full_after_ms"] == 0 => {
+                is_counted = true;
+            }
             // Try the next limit, because this limit counts by another form of keys.
-            Ok(_) | Err(Failure::Problem(_)) => {}
-            Err(failure) => return Err(failure),
+            Err(Failure::Problem(_)) => {}
+            Ok(_) | Err(_) => return false,
         }
     }
-    Ok(false)
+    is_counted
 }

@@ -16,6 +16,12 @@ pub(crate) struct PeekArguments {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct FindArguments {
+    /// The key of a client, such as an address or an API key.
+    key: String,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ResetArguments {
     #[command(flatten)]
     client: PeekArguments,
@@ -34,13 +40,21 @@ pub(crate) struct GrantArguments {
     change: ChangeArguments,
 }
 
-pub(super) const NEVER_SEEN: &str =
-    "never seen: no limit has counted this key lately. Is it spelled right?\n";
+pub(super) const FULL: &str =
+    "full now; an unknown client looks the same: is the key spelled right?\n";
 
 pub(crate) fn peek(arguments: &PeekArguments, api: &Api) -> Ended {
     let status = arguments.status(api)?;
-    let seen = if is_unseen(&status) { NEVER_SEEN } else { "" };
-    shown(&status, seen)
+    let note = if is_unseen(&status) { FULL } else { "" };
+    shown(&status, note)
+}
+
+/// Shows the clients with a key. The exit code tells whether a limit can count such a client.
+pub(crate) fn find(arguments: &FindArguments, api: &Api) -> Ended {
+    let body = json!({ "key": arguments.key });
+    let found = api.send_json(Request::post("/v1/clients/find"), &body)?;
+    let is_none = found["clients"].as_array().is_none_or(Vec::is_empty);
+    Ok(Output::answer(found)?.found(is_none))
 }
 
 pub(crate) fn reset(arguments: &ResetArguments, api: &Api) -> Ended {
@@ -65,14 +79,15 @@ impl PeekArguments {
     }
 }
 
-/// Returns whether the client's counter is full, which cannot be told from an unknown client.
+/// Returns whether the client's counter is full, and the instance remembers no refusal of the client.
 pub(super) fn is_unseen(status: &Value) -> bool {
-    status["full_after_ms"] == 0
+    status["full_after_ms"] == 0 && status["refused_at"].is_null() && status["listed"].is_null()
 }
 
 /// Shows the client's status. The exit code tells whether the client is limited.
 fn shown(status: &Value, note: &str) -> Ended {
-    let is_limited = matches!(status["outcome"].as_str(), Some("limited" | "never"));
+    let outcome = status["outcome"].as_str();
+    let is_limited = matches!(outcome, Some("limited" | "never" | "blocked"));
     let output = Output::new(status, &(describe(status) + note))?;
     Ok(output.found(is_limited))
 }

@@ -11,6 +11,7 @@ pub(crate) mod explain;
 mod http;
 pub(crate) mod put;
 mod record;
+pub(crate) mod refusals;
 pub(crate) mod status;
 mod target;
 pub(crate) mod versions;

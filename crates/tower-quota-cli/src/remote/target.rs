@@ -66,6 +66,15 @@ impl<A: Args> Remote<A> {
 }
 
 impl TargetArguments {
+    /// Returns another instance with the same token.
+    pub(super) fn at(&self, admin: &str) -> Self {
+        Self {
+            admin: Some(admin.to_owned()),
+            context: None,
+            ..self.clone()
+        }
+    }
+
     pub(crate) fn connect(&self) -> Result<Api, Failure> {
         let service = self.service()?;
         let token = match &self.token_file {

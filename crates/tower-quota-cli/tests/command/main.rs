@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod command;
+mod complaints;
 #[cfg(unix)]
 mod contexts;
 mod offline;

@@ -10,7 +10,7 @@ use crate::time::Time;
 
 /// The number of remembered refusals.
 const KEPT: u64 = 10_000;
-/// The maximum bytes of a remembered key. Of longer keys, only the hash is remembered.
+/// The maximum bytes of a remembered key. The ring has only the hashes of longer keys.
 const LONGEST_KEY: usize = 128;
 const LONGEST_ROUTE: usize = 128;
 

@@ -56,7 +56,7 @@ pub struct RefusalList {
 /// Selects refusals. The default selects all refusals.
 #[derive(Clone, Debug, Default)]
 pub struct RefusalFilter {
-    /// The clients, as in `LiveRules::clients`. Without one, refusals of all clients.
+    /// The [hashes](crate::LiveRules::key_hash) of the clients. `None` selects all clients.
     pub hashes: Option<Vec<String>>,
     /// The scope of the key.
     pub scope: Option<String>,

@@ -1,0 +1,189 @@
+//! Runs `refusals`, which finds the refusals that a client complains about.
+
+use core::time::Duration;
+
+use clap::Args;
+use http::Request;
+use jiff::civil::Time;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::target::duration;
+use super::{Api, TargetArguments};
+use crate::failure::Failure;
+use crate::output::{Ended, Output, describe};
+
+#[derive(Args, Debug)]
+pub(crate) struct RefusalsArguments {
+    /// The key of a client, such as an address or an API key, or `hash:` and its hash.
+    key: Option<String>,
+    /// About when, such as 02:13, 02:13:30+02:00 or 2026-05-01T02:13:00Z. A time without an offset is UTC, and a time
+    /// without a date is the last such time.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    at: Option<Timestamp>,
+    /// How far from `--at`.
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
+    within: Duration,
+    /// The `x-request-id`, the trace id or the `traceparent` of a request.
+    #[arg(long, value_name = "ID")]
+    request: Option<String>,
+    /// The scope of the key, such as `header x-api-key`.
+    #[arg(long)]
+    scope: Option<String>,
+    /// The refusing limit.
+    #[arg(long, value_name = "NAME")]
+    limit: Option<String>,
+    /// The most refusals to list of each instance.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    count: u16,
+    /// Shows keys, if the admin API allows it.
+    #[arg(long)]
+    show_keys: bool,
+    /// The address of the admin API of a further instance, with the same token. Each instance remembers its own refusals.
+    #[arg(long, value_name = "URL")]
+    also: Vec<String>,
+    #[command(flatten)]
+    target: TargetArguments,
+}
+
+pub(crate) fn run(arguments: &RefusalsArguments) -> Ended {
+    let mut instances = vec![arguments.target.connect()?];
+    for address in &arguments.also {
+        instances.push(arguments.target.at(address).connect()?);
+    }
+    let (mut lists, mut text) = (Vec::new(), String::new());
+    for api in &instances {
+        let list = arguments.list(api)?;
+        text += &arguments.shown(&list);
+        lists.push(list);
+    }
+    Output::new(&lists, &text)
+}
+
+impl RefusalsArguments {
+    fn list(&self, api: &Api) -> Result<Value, Failure> {
+        let path = format!("/v1/clients/refusals?show_keys={}", self.show_keys);
+        let [after, before] = self.bounds();
+        let body = json!({
+            "key": self.key,
+            "scope": self.scope,
+            "limit": self.limit,
+            "after": after.map(|time| time.to_string()),
+            "before": before.map(|time| time.to_string()),
+            "request": self.request,
+            "count": self.count,
+        });
+        api.send_json(Request::post(path), &body)
+    }
+
+    /// Returns the earliest and the latest time.
+    fn bounds(&self) -> [Option<Timestamp>; 2] {
+        let within = SignedDuration::try_from(self.within).unwrap_or(SignedDuration::MAX);
+        [
+            self.at
+                .map(|at| at.checked_sub(within).unwrap_or(Timestamp::MIN)),
+            self.at
+                .map(|at| at.checked_add(within).unwrap_or(Timestamp::MAX)),
+        ]
+    }
+
+    fn shown(&self, list: &Value) -> String {
+        let refusals = &list["refusals"];
+        let number = refusals.as_array().map_or(0, Vec::len);
+        let (instance, since) = (&list["instance"], &list["since"]);
+        let [instance, since] = [instance, since].map(|text| text.as_str().unwrap_or_default());
+        let times = match self.bounds() {
+            [Some(after), Some(before)] => format!(" from {after} to {before}"),
+            _ => String::new(),
+        };
+        let mut text = format!("{number} refusals{times} (UTC) on {instance}\n");
+        let begin = since.parse::<Timestamp>().ok();
+        if self.bounds()[0].is_none_or(|after| begin.is_none_or(|begin| after < begin)) {
+            text += &format!("this instance remembers its refusals since {since}\n");
+        }
+        if number > 0 {
+            text += &describe(refusals);
+        }
+        text + "\n"
+    }
+}
+
+/// Reads an instant, or a time of the last day.
+fn instant(text: &str) -> Result<Timestamp, String> {
+    if let Ok(timestamp) = text.parse() {
+        return Ok(timestamp);
+    }
+    last(text, now()).ok_or_else(|| {
+        "write a time such as 02:13, 02:13:30+02:00 or 2026-05-01T02:13:00Z".to_owned()
+    })
+}
+
+/// Returns the last instant with this time of day.
+fn last(text: &str, now: Timestamp) -> Option<Timestamp> {
+    let text = text.strip_suffix('Z').unwrap_or(text);
+    let (time, offset) = match text.find(['+', '-']) {
+        Some(at) => (&text[..at], offset(&text[at..])?),
+        None => (text, Offset::UTC),
+    };
+    let time: Time = time.parse().ok()?;
+    let zone = TimeZone::fixed(offset);
+    let today = now.to_zoned(zone.clone()).date();
+    let instant = |date: jiff::civil::Date| {
+        Some(
+            date.to_datetime(time)
+                .to_zoned(zone.clone())
+                .ok()?
+                .timestamp(),
+        )
+    };
+    let found = instant(today)?;
+    if found <= now {
+        Some(found)
+    } else {
+        instant(today.yesterday().ok()?)
+    }
+}
+
+/// Reads an offset such as `+02:00`.
+fn offset(text: &str) -> Option<Offset> {
+    let (sign, text) = text.split_at_checked(1)?;
+    let time: Time = text.parse().ok()?;
+    let seconds = i32::from(time.hour()) * 3_600 + i32::from(time.minute()) * 60;
+    let seconds = if sign == "-" { -seconds } else { seconds };
+    Offset::from_seconds(seconds).ok()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the operator means the machine's time"
+)]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_of_day_is_the_last_one() {
+        let now: Timestamp = "2026-05-01T12:00:00Z".parse().unwrap();
+        for (text, expected) in [
+            ("12:00", Some("2026-05-01T12:00:00Z")),
+            ("02:13", Some("2026-05-01T02:13:00Z")),
+            ("02:13:30Z", Some("2026-05-01T02:13:30Z")),
+            ("12:01", Some("2026-04-30T12:01:00Z")),
+            ("02:13+02:00", Some("2026-05-01T00:13:00Z")),
+            ("23:30-05:30", Some("2026-05-01T05:00:00Z")),
+            ("01:00+14:00", Some("2026-05-01T11:00:00Z")),
+            ("25:00", None),
+            ("02:13+", None),
+            ("noon", None),
+            ("", None),
+        ] {
+            let expected = expected.map(|text| text.parse().unwrap());
+            assert_eq!(last(text, now), expected, "{text}");
+        }
+    }
+}
