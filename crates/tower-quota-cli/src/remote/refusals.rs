@@ -114,7 +114,7 @@ fn instant(text: &str) -> Result<Timestamp, String> {
     if let Ok(timestamp) = text.parse() {
         return Ok(timestamp);
     }
-    last(text, now()).ok_or_else(|| {
+    last(text, Timestamp::now()).ok_or_else(|| {
         "write a time such as 02:13, 02:13:30+02:00 or 2026-05-01T02:13:00Z".to_owned()
     })
 }
@@ -152,14 +152,6 @@ fn offset(text: &str) -> Option<Offset> {
     let seconds = i32::from(time.hour()) * 3_600 + i32::from(time.minute()) * 60;
     let seconds = if sign == "-" { -seconds } else { seconds };
     Offset::from_seconds(seconds).ok()
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the operator means the machine's time"
-)]
-fn now() -> Timestamp {
-    Timestamp::now()
 }
 
 #[cfg(test)]
