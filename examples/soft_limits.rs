@@ -70,10 +70,11 @@ async fn main() -> io::Result<()> {
                 .over(Over::Flag),
         )
         // Always combine soft limits with a hard limit.
-        .limit(Limit::new("address", Quota::per_minute(100).fixed_window()).by(key::client_ip()));
+        .limit(Limit::new("address", Quota::per_minute(100).fixed_window()).by(key::client_ip()))
+        // Close the connection of a client that continues after 20 refusals.
+        .close_after(20);
 
-    // Close the connection of a client that continues after 20 refusals.
-    let layer = RateLimitLayer::new(MemoryStore::new(), policy).close_after(20);
+    let layer = RateLimitLayer::new(MemoryStore::new(), policy);
     let app = Router::new()
         .route("/login", post(login))
         .route("/search", get(search))

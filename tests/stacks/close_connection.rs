@@ -41,8 +41,10 @@ async fn serve_connection(app: Router, stream: TcpStream, peer: SocketAddr) {
 
 #[tokio::test]
 async fn marked_refusal_ends_http2_connection() {
-    let policy = Policy::new().limit(three().by(key::client_ip()));
-    let layer = limited(policy, false).close_after(2);
+    let policy = Policy::new()
+        .limit(three().by(key::client_ip()))
+        .close_after(2);
+    let layer = limited(policy, false);
     let app = Router::new().route("/", get(async || "hello")).layer(layer);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap());

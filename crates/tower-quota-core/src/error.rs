@@ -63,6 +63,13 @@ pub enum ConfigError {
     },
     /// An expiry or a longest duration of holds on another algorithm than the concurrency limit.
     NotConcurrent(Algorithm),
+    /// A concurrency limit with a quota per period, or the other way round.
+    OtherCounting {
+        /// The limit.
+        limit: Name,
+        /// The algorithm of the other quota.
+        algorithm: Algorithm,
+    },
     /// An expiry of holds below 100 ms, which is too short for renewals.
     ShortTtl(Duration),
     /// A quota divided among 0 instances.
@@ -155,6 +162,9 @@ impl ConfigError {
                 "a sliding log or a concurrency limit keeps at most 10000 stamps: give fewer units"
             }
             Self::NotConcurrent(_) => "only a concurrency limit has holds that expire",
+            Self::OtherCounting { .. } => {
+                "another quota of a limit must count per period too, or in progress too"
+            }
             Self::ShortTtl(_) => {
                 "a hold needs a ttl of at least 100 ms, because it is renewed each third of the ttl"
             }
@@ -239,6 +249,16 @@ impl fmt::Display for ConfigError {
                 f,
                 "a {algorithm} has no holds that expire: only a concurrency limit takes a `ttl` or a longest hold"
             ),
+            Self::OtherCounting { limit, algorithm } => {
+                let (own, example) = match algorithm {
+                    Algorithm::Concurrent => ("per period", "100/minute"),
+                    _ => ("requests in progress", "2 at once"),
+                };
+                write!(
+                    f,
+                    "the limit {limit:?} counts {own}, and a {algorithm} does not: give a quota such as {example:?}"
+                )
+            }
             Self::ShortTtl(ttl) => write!(
                 f,
                 "a hold with a ttl of {ttl:?} expires before its renewal, each third of the ttl: give at least 100 ms"

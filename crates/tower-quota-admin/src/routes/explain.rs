@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use tower_quota::policy::{self, ExplainedLimit};
+use tower_quota::explain::{self, ExplainedLimit};
 use tower_quota::{ClientKey, RequestHead};
 use tower_quota_live::Listing;
 use tower_quota_rules::{Explanation, QuotaSource, SampleRequest, readable_key};
@@ -108,8 +108,8 @@ pub(crate) async fn explain(
 }
 
 /// Returns the operator's override of each limit that decides, if any.
-fn overrides(api: &Api, explained: &policy::Explained) -> Vec<Option<QuotaSource>> {
-    let policy::Explained::Limited(limits) = explained else {
+fn overrides(api: &Api, explained: &explain::Explained) -> Vec<Option<QuotaSource>> {
+    let explain::Explained::Limited(limits) = explained else {
         return Vec::new();
     };
     let source = |limit: &ExplainedLimit| api.live.override_source(limit.name.as_str(), &limit.key);

@@ -17,9 +17,19 @@ impl Calendar {
     fn window_at(self, _: u64, _: u64) -> Option<(u64, u64)> {
         match self {}
     }
+
+    fn name(self) -> Option<&'static str> {
+        match self {}
+    }
 }
 
 impl Quota {
+    /// Returns the time zone of calendar windows, such as `Europe/Berlin`.
+    #[must_use]
+    pub fn time_zone(&self) -> Option<&'static str> {
+        self.calendar?.name()
+    }
+
     /// Returns the quota at an instant. A calendar quota becomes a fixed window.
     ///
     /// You need this method only in a store that does not call [`decide`](crate::decide()).

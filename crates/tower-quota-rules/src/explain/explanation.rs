@@ -33,7 +33,7 @@ pub struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub assumed_address: Option<IpAddr>,
-    /// The scope of a missing key, if the request is refused without it.
+    /// The scope of the missing or conflicting part of a key, if the request is refused for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_key: Option<String>,
     /// The deciding limits.
@@ -124,8 +124,8 @@ impl Rules {
             Explained::Skipped => explanation.outcome = OutcomeText::Skipped,
             Explained::Allowed => explanation.outcome = OutcomeText::Allowed,
             Explained::Refused(Reason::Blocked) => explanation.outcome = OutcomeText::Blocked,
-            Explained::Refused(Reason::MissingKey(scope) | Reason::Unauthenticated(scope)) => {
-                explanation.missing_key = Some(text(scope));
+            Explained::Refused(Reason::MissingKey(part) | Reason::Unauthenticated(part)) => {
+                explanation.missing_key = Some(text(part.scope()));
             }
             Explained::Refused(Reason::NoPeerAddress) => {
                 explanation.missing_key = Some("ip".into());

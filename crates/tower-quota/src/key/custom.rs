@@ -9,8 +9,8 @@ use super::extractor::KeyExtractor;
 use crate::head::RequestHead;
 
 /// Begins the scopes of closures, so that a closure named `everyone` differs from [`everyone`].
-pub(crate) const CLOSURE_MARK: &str = "fn ";
-pub(crate) const EXTENSION_MARK: &str = "extension ";
+pub(super) const CLOSURE_MARK: &str = "fn ";
+pub(super) const EXTENSION_MARK: &str = "extension ";
 
 /// Counts by text or bytes that your closure reads from the request.
 ///

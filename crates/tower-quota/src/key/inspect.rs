@@ -5,6 +5,8 @@ use core::hash::{Hash, Hasher};
 use std::hash::DefaultHasher;
 use std::sync::Arc;
 
+use tower_quota_core::Name;
+
 use super::all::All;
 use super::client_ip::ClientIp;
 use super::custom::{ClosureKey, EveryoneKey};
@@ -14,6 +16,7 @@ use super::first_of::FirstOf;
 use super::jwt::JwtClaim;
 use super::mistake::Mistake;
 use super::named::NamedKey;
+use super::values::is_conflict;
 use crate::head::RequestHead;
 
 /// Returns a number that differs between extractors with one scope but different keys.
@@ -55,6 +58,26 @@ pub(crate) fn lacks_address(extractor: &dyn KeyExtractor, head: &RequestHead<'_>
     let client = any.downcast_ref::<ClientIp>();
     client.is_some_and(|client| client.mistake(head) == Some(Mistake::NoPeerAddress))
         || parts(any).into_iter().any(|part| lacks_address(part, head))
+}
+
+/// Returns the scope of the part that a request lacks, or that has conflicting values.
+pub(crate) fn missing_scope(extractor: &dyn KeyExtractor, head: &RequestHead<'_>) -> Name {
+    let any: &dyn Any = extractor;
+    if let Some(inner) = pointee(any) {
+        return missing_scope(inner, head);
+    }
+    let is_missing = |part: &&dyn KeyExtractor| part.extract(head).is_none();
+    let has_conflict =
+        |part: &&dyn KeyExtractor| part.extract(head).is_some_and(|key| is_conflict(&key));
+    let parts = parts(any);
+    let mut found = None;
+    if any.is::<All>() {
+        found = parts.iter().find(|part| is_missing(part));
+    }
+    if any.is::<All>() || any.is::<FirstOf>() {
+        found = found.or_else(|| parts.iter().find(|part| has_conflict(part)));
+    }
+    found.map_or_else(|| extractor.scope(), |part| missing_scope(*part, head))
 }
 
 fn parts(any: &dyn Any) -> Vec<&dyn KeyExtractor> {

@@ -72,6 +72,7 @@ mod inspect;
 mod jwt;
 #[cfg(feature = "axum")]
 mod matched;
+mod missing_part;
 mod mistake;
 pub(crate) mod named;
 mod parts;
@@ -82,13 +83,13 @@ mod values;
 pub use self::all::{All, MAX_SENT_KEYS, all};
 pub use self::client_ip::{ClientIp, Proxies, Source, client_ip};
 pub(crate) use self::client_ip::{Networks, forwarding_header, network};
-pub(crate) use self::custom::{CLOSURE_MARK, EXTENSION_MARK};
 pub use self::custom::{ClosureKey, EveryoneKey, everyone, extension, from_fn};
 pub use self::extractor::KeyExtractor;
 pub use self::first_of::{FirstOf, first_of};
 pub(crate) use self::inspect::{identity, is_everyone, lacks_address};
 #[cfg(feature = "jwt")]
 pub use self::jwt::{InvalidJwtKey, JwtClaim, JwtKey, jwt_claim, unverified_jwt_claim};
+pub use self::missing_part::MissingPart;
 pub(crate) use self::mistake::Mistake;
 pub use self::parts::IntoExtractors;
 pub(crate) use self::target::host_of;

@@ -16,6 +16,7 @@ use super::body::ResponseBody;
 use super::pipeline::without_turn;
 use super::shared::LayerState;
 use super::stage::{Stage, Step};
+use crate::head::RequestHead;
 use crate::observe::Event;
 use crate::request::RequestContext;
 use crate::response::RefusalBody;
@@ -167,7 +168,7 @@ impl<S: Store> LayerState<S> {
                         self.decided(context, request)
                     }
                     Err(failure) => {
-                        let fallback = context.fallback(|_| true);
+                        let fallback = context.fallback(&RequestHead::of(request), |_| true);
                         self.fall_back(&failure, Some(duration), context, fallback, request)
                     }
                 }

@@ -1,5 +1,4 @@
 use core::error::Error;
-use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -221,25 +220,6 @@ impl<S: Store> RateLimitLayer<S> {
             settings.key_seed = KeySeed(key_seed);
             settings.traces_calls = true;
         })
-    }
-
-    /// Closes the connections of clients after this many refusals in a row. Defaults to 0, for never.
-    ///
-    /// Refusals have `Connection: close` in HTTP/1, and [`CloseConnection`](crate::CloseConnection) in the extensions
-    /// for your HTTP/2 server. Only refusals by limits with a key count. An admitted request resets the count, and every
-    /// five minutes the layer resets all counts.
-    ///
-    /// Do not use `close_after` behind a proxy that sends many clients over one connection. All of them would lose the
-    /// connection.
-    ///
-    /// ```
-    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
-    ///
-    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).close_after(20);
-    /// # let _ = layer;
-    /// ```
-    pub fn close_after(self, refusals: u32) -> Self {
-        self.with(|settings| settings.close_after = NonZeroU32::new(refusals))
     }
 
     /// Turns off a [check](Check) for mistakes in the configuration.

@@ -22,7 +22,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Marks a refusal after which the connection should be closed, in the extensions of the response.
 ///
-/// See [`RateLimitLayer::close_after`](crate::RateLimitLayer::close_after).
+/// See [`Policy::close_after`](crate::Policy::close_after).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CloseConnection;
@@ -100,8 +100,7 @@ impl<S: Store> LayerState<S> {
 
     /// Returns whether the connection of a refused client should be closed.
     fn closes(&self, rules: &Rules, decision: &Decision, keys: &[(Name, Key<'_>)]) -> bool {
-        let settings = &rules.settings;
-        let Some(most) = settings.close_after else {
+        let Some(most) = rules.plan.close_after else {
             return false;
         };
         let client = decision
@@ -109,7 +108,7 @@ impl<S: Store> LayerState<S> {
             .and_then(|status| keys.iter().find(|(limit, _)| *limit == status.name));
         // A limit without a key says nothing about the client of this connection.
         client.is_some_and(|(limit, key)| {
-            let now = settings.local.now();
+            let now = rules.settings.local.now();
             *key != Key::EVERYONE && self.observed.streaks.length(*limit, key, now) >= most.get()
         })
     }

@@ -1,4 +1,3 @@
-use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -24,8 +23,6 @@ pub(crate) struct Settings {
     pub(crate) key_seed: KeySeed,
     /// Whether the layer records spans of store calls.
     pub(crate) traces_calls: bool,
-    /// The refusals in a row before the layer closes the client's connection.
-    pub(crate) close_after: Option<NonZeroU32>,
 }
 
 impl Default for Settings {
@@ -43,7 +40,6 @@ impl Default for Settings {
             traced_admissions: None,
             key_seed: KeySeed::default(),
             traces_calls: false,
-            close_after: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use super::admission::Admission;
 use super::future::report_answer;
 use super::shared::{CachedStore, LayerState};
 use super::stage::Step;
+use crate::head::RequestHead;
 use crate::limit::{Flagged, Limit};
 use crate::observe::now;
 use crate::request::RequestContext;
@@ -70,7 +71,7 @@ impl<S: Store> LayerState<S> {
         context.known_refusal = None;
         // The decision of the store is not the decision about the holds.
         context.response.report.decision = None;
-        let fallback = context.fallback(Limit::is_hold);
+        let fallback = context.fallback(&RequestHead::of(request), Limit::is_hold);
         match self.fall_back(failure, Some(duration), context, fallback, request) {
             Step::Forward(holds) => {
                 admission.join(holds);

@@ -2,7 +2,7 @@ use core::time::Duration;
 
 use tower_quota_core::{Algorithm, Charge, ChargeMode, ConfigError, Key, Name, Quota};
 
-use super::{Cost, Limit, MissingKey, Over};
+use super::{Cost, DegradedQuota, Limit, MissingKey, Over};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::lacks_address;
@@ -166,6 +166,9 @@ impl Limit {
     }
 
     pub(crate) fn without_store(&self, policy: Option<OnStoreFailure>) -> Option<OnStoreFailure> {
+        if self.degraded.is_some() {
+            return Some(OnStoreFailure::Local);
+        }
         match self.on_store_failure.or(policy) {
             Some(OnStoreFailure::Refuse) if self.is_dry_run() => Some(OnStoreFailure::Allow),
             choice => choice,
@@ -177,7 +180,8 @@ impl Limit {
     }
 
     pub(crate) fn settles(&self) -> bool {
-        self.settle_rule.is_some() || self.is_hold()
+        let is_degraded_to_hold = self.degraded.as_ref().is_some_and(DegradedQuota::is_hold);
+        self.settle_rule.is_some() || self.is_hold() || is_degraded_to_hold
     }
 
     pub(crate) fn is_hold(&self) -> bool {
@@ -185,7 +189,9 @@ impl Limit {
     }
 
     pub(crate) fn makes_wait(&self) -> bool {
-        let queues = self.quota.algorithm() == Algorithm::LeakyBucket;
+        let degraded = self.degraded.as_ref().map(|degraded| degraded.quota);
+        let mut quotas = [Some(self.quota), degraded].into_iter().flatten();
+        let queues = quotas.any(|quota| quota.algorithm() == Algorithm::LeakyBucket);
         let waits = self.run_time_quota.is_some()
             || self
                 .longest_wait
@@ -196,8 +202,12 @@ impl Limit {
     pub(crate) fn check_with(&self, quota: Quota, instances: u32) -> Result<(), ConfigError> {
         let mut other = self.clone();
         other.quota = quota;
+        other.degraded = None;
         if other.is_hold() != self.is_hold() {
-            return Err(ConfigError::NotConcurrent(quota.algorithm()));
+            return Err(ConfigError::OtherCounting {
+                limit: self.name,
+                algorithm: quota.algorithm(),
+            });
         }
         other.check()?;
         quota.try_divided(instances).map(drop)
@@ -205,6 +215,15 @@ impl Limit {
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.name.check_limit()?;
+        if let Some(degraded) = &self.degraded {
+            let mut other = self.clone();
+            other.quota = self.for_its_waits(degraded.quota);
+            other.degraded = None;
+            if !degraded.is_hold() {
+                other.longest_hold = None;
+            }
+            other.check()?;
+        }
         self.unit.map_or(Ok(()), Name::check_limit)?;
         // A request may choose a quota that is a bucket.
         let waits = self.run_time_quota.is_some() || self.quota.algorithm().is_bucket();

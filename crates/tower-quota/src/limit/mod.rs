@@ -1,6 +1,7 @@
 //! Named quotas with keys, costs and conditions.
 
 mod charging;
+mod degraded_quota;
 mod flagged;
 mod over;
 
@@ -16,6 +17,7 @@ use crate::key::{KeyExtractor, everyone};
 use crate::settle::{LongestHold, Rule, Settle, SettleRule};
 use crate::when::{Condition, not};
 
+pub(crate) use self::degraded_quota::DegradedQuota;
 pub use self::flagged::Flagged;
 pub use self::over::Over;
 
@@ -59,6 +61,9 @@ pub struct Limit {
     is_at_most: bool,
     penalty: Option<Penalty>,
     pub(crate) unit: Option<Name>,
+    pub(crate) degraded: Option<DegradedQuota>,
+    /// The words for clients about a missing key.
+    pub(crate) key_words: Option<Name>,
 }
 
 /// The choice of a limit for requests without a key.
@@ -129,6 +134,8 @@ impl Limit {
             is_at_most: false,
             penalty: None,
             unit: None,
+            degraded: None,
+            key_words: None,
         }
     }
 
@@ -245,6 +252,24 @@ impl Limit {
     /// request, so add a limit by address against guesses.
     pub const fn when_missing(mut self, missing: MissingKey) -> Self {
         self.missing = Some(missing);
+        self
+    }
+
+    /// Describes the key to clients whose requests lack the key, or have conflicting values.
+    ///
+    /// By default the message has the [scope](KeyExtractor::scope) of the missing part. Write words that complete `The
+    /// request cannot be counted: it has no ..`, and name where clients get the value.
+    ///
+    /// ```
+    /// use tower_quota::{Limit, Quota, key};
+    ///
+    /// let limit = Limit::new("minute", Quota::per_minute(100))
+    ///     .by(key::header("x-api-key"))
+    ///     .describe_key("API key in the header x-api-key (get one at example.com/keys)");
+    /// # let _ = limit;
+    /// ```
+    pub fn describe_key(mut self, words: impl Into<Name>) -> Self {
+        self.key_words = Some(words.into());
         self
     }
 
@@ -398,6 +423,29 @@ impl Limit {
     #[doc(alias = "fail closed")]
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
         self.on_store_failure = Some(choice);
+        self
+    }
+
+    /// Counts by this quota and key in an outage, in this process and instead of a share of the limit's quota.
+    ///
+    /// Use `when_degraded` to keep a service alive while its store is away, for example with ten requests a second for
+    /// each address. The quota replaces [`on_store_failure`](Self::on_store_failure), and every quota that a request
+    /// would have otherwise. Each instance admits the whole quota. Costs above the quota get a 503, and all requests without
+    /// the key of the outage share one counter.
+    ///
+    /// Requests without the limit's own key are treated as always. A client that the store has refused stays refused until
+    /// the request fits.
+    ///
+    /// ```
+    /// use tower_quota::{Limit, Quota, key};
+    ///
+    /// let limit = Limit::new("day", Quota::per_day(100_000).fixed_window())
+    ///     .by(key::header("x-api-key"))
+    ///     .when_degraded(Quota::per_second(10), key::client_ip());
+    /// # let _ = limit;
+    /// ```
+    pub fn when_degraded(mut self, quota: Quota, by: impl KeyExtractor) -> Self {
+        self.degraded = Some(DegradedQuota::new(quota, by));
         self
     }
 }

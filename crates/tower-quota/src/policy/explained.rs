@@ -1,5 +1,6 @@
 use tower_quota_core::{Key, Name, Quota};
 
+use crate::limit::Over;
 use crate::response::Reason;
 
 /// What a policy would do with a request, before any count.
@@ -30,4 +31,6 @@ pub struct ExplainedLimit {
     pub cost: u64,
     /// Whether the limit is a shadow, which is never enforced.
     pub is_shadow: bool,
+    /// What happens to requests over the quota.
+    pub over: Over,
 }

@@ -2,6 +2,7 @@ use tower_quota_core::{Key, Name, OwnedCharge, Quota};
 
 use super::plan::Plan;
 use crate::degraded::OnStoreFailure;
+use crate::head::RequestHead;
 use crate::limit::Limit;
 
 /// What the limits of a request do while the store is unavailable.
@@ -20,15 +21,18 @@ impl Fallback {
     pub(crate) fn add(
         &mut self,
         plan: &Plan,
-        limit: Name,
-        key: &Key<'_>,
+        (limit, key): (Name, &Key<'_>),
         units: u64,
         other: Option<&Quota>,
+        head: &RequestHead<'_>,
     ) {
         let Some(planned) = plan.planned(limit.id()) else {
             return;
         };
         let limit = &planned.limit;
+        if let Some(degraded) = &limit.degraded {
+            return self.local.push(degraded.charge(limit, key, units, head));
+        }
         let choice = planned.on_store_failure;
         let local = match choice {
             Some(OnStoreFailure::Allow) => return,
@@ -49,6 +53,16 @@ impl Fallback {
             None if choice.is_some() => self.refuse(limit),
             None => {}
         }
+    }
+
+    /// Leaves out the charges that a refused request must not take.
+    pub(crate) fn leave_out_shared(&mut self) {
+        let is_own = |owned: &OwnedCharge| {
+            let charge = owned.as_charge();
+            !charge.key().as_bytes().is_empty() && !charge.is_hold()
+        };
+        self.local.retain(is_own);
+        self.local_if_overloaded.retain(is_own);
     }
 
     fn refuse(&mut self, limit: &Limit) {

@@ -13,6 +13,7 @@ mod request_charges;
 
 use core::fmt;
 use core::future::Future;
+use core::num::NonZeroU32;
 use core::time::Duration;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -66,6 +67,7 @@ pub struct Policy {
     look_ups: Vec<LookUp>,
     overrides: Option<Arc<Overrides>>,
     version: Option<u64>,
+    close_after: Option<NonZeroU32>,
 }
 
 /// Returns the quota of a client of a limit, given the quota that would apply.
@@ -84,6 +86,7 @@ impl Policy {
             look_ups: Vec::new(),
             overrides: None,
             version: None,
+            close_after: None,
         }
     }
 
@@ -339,6 +342,28 @@ impl Policy {
     /// [`trace_store_calls`](crate::RateLimitLayer::trace_store_calls) reports the number.
     pub const fn version(mut self, number: u64) -> Self {
         self.version = Some(number);
+        self
+    }
+
+    /// Closes the connections of clients after this many refusals in a row. Defaults to 0, for never.
+    ///
+    /// Refusals have `Connection: close` in HTTP/1, and [`CloseConnection`](crate::CloseConnection) in the extensions
+    /// for your HTTP/2 server. Only refusals by limits with a key count. An admitted request resets the count, and every
+    /// five minutes the layer resets all counts.
+    ///
+    /// Do not use `close_after` behind a proxy that sends many clients over one connection. All of them would lose the
+    /// connection.
+    ///
+    /// ```
+    /// use tower_quota::{Limit, Policy, Quota, key};
+    ///
+    /// let policy = Policy::new()
+    ///     .limit(Limit::new("minute", Quota::per_minute(100)).by(key::client_ip()))
+    ///     .close_after(20);
+    /// # let _ = policy;
+    /// ```
+    pub const fn close_after(mut self, refusals: u32) -> Self {
+        self.close_after = NonZeroU32::new(refusals);
         self
     }
 

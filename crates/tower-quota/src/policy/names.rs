@@ -24,17 +24,30 @@ impl Names {
                 None => {}
             }
         }
-        let (scope, identity) = (limit.extractor.scope(), identity(&*limit.extractor));
-        match self.scopes.get(&scope.id()) {
-            Some((other, _)) if *other != scope => {
-                return Err(ConfigError::CollidingNames(*other, scope));
+        let degraded = limit.degraded.as_ref();
+        let extractors = [
+            Some(&limit.extractor),
+            degraded.map(|degraded| &degraded.extractor),
+        ];
+        let mut added: Vec<(Name, u64)> = Vec::new();
+        for extractor in extractors.into_iter().flatten() {
+            let (scope, identity) = (extractor.scope(), identity(&**extractor));
+            let known = self.scopes.get(&scope.id());
+            for (other, its_identity) in known.into_iter().chain(&added) {
+                if other.id() == scope.id() && *other != scope {
+                    return Err(ConfigError::CollidingNames(*other, scope));
+                }
+                if *other == scope && *its_identity != identity {
+                    return Err(ConfigError::SharedScope(scope));
+                }
             }
-            Some((_, other)) if *other != identity => return Err(ConfigError::SharedScope(scope)),
-            _ => {}
+            added.push((scope, identity));
+        }
+        for (scope, identity) in added {
+            self.scopes.insert(scope.id(), (scope, identity));
         }
         self.limits
             .extend(limit.stored_ids().map(|id| (id, limit.name)));
-        self.scopes.insert(scope.id(), (scope, identity));
         Ok(())
     }
 }

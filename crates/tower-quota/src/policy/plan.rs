@@ -1,6 +1,7 @@
 //! The compiled form of a policy.
 
 use core::fmt;
+use core::num::NonZeroU32;
 use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) look_ups: Vec<LookUp>,
     pub(super) overrides: Option<Arc<Overrides>>,
     pub(crate) version: Option<u64>,
+    /// The refusals in a row before the layer closes the client's connection.
+    pub(crate) close_after: Option<NonZeroU32>,
     pub(crate) instances: u32,
     pub(crate) begins_with_limits: bool,
     settles: bool,
@@ -107,6 +110,7 @@ impl Plan {
             overrides: policy.overrides,
             instances,
             version: policy.version,
+            close_after: policy.close_after,
             begins_with_limits,
             settles,
             makes_wait: waiting_limits > 0,

@@ -11,7 +11,7 @@ use super::explained::ExplainedLimit;
 use super::plan::Plan;
 use super::planned::PlannedLimit;
 use crate::head::RequestHead;
-use crate::key::{MAX_SENT_KEYS, is_conflict};
+use crate::key::{MAX_SENT_KEYS, MissingPart, is_conflict};
 use crate::limit::{Limit, MissingKey};
 use crate::request::Waiter;
 use crate::response::{Reason, Report};
@@ -181,13 +181,13 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
         if is_left_out {
             return false;
         }
-        let scope = limit.extractor.scope();
+        let missing = || MissingPart::of(limit, is_conflict, head);
         let refusal = match limit.without_key(head) {
             Some(MissingKey::Skip) if !is_conflict => return false,
             // Count conflicting values, because a client could evade the limit by a second value.
             Some(MissingKey::Skip | MissingKey::ShareOneCounter) => return true,
-            Some(MissingKey::Refuse) => Reason::MissingKey(scope),
-            Some(MissingKey::Unauthenticated) => Reason::Unauthenticated(scope),
+            Some(MissingKey::Refuse) => Reason::MissingKey(missing()),
+            Some(MissingKey::Unauthenticated) => Reason::Unauthenticated(missing()),
             None => Reason::NoPeerAddress,
         };
         self.refusal.get_or_insert(refusal);
@@ -348,7 +348,8 @@ impl<'p, 'r> RequestCharges<'p, 'r> {
                 quota: *self.quota(limit),
                 key: key.to_static(),
                 cost: part.units,
-                is_shadow: limit.is_shadow(),
+                is_shadow: limit.is_dry_run(),
+                over: limit.over,
             }
         });
         explained.collect()

@@ -7,6 +7,7 @@ use super::report::RequestReport;
 use super::response_context::ResponseContext;
 use super::rules::Rules;
 use crate::checks::Mark;
+use crate::head::RequestHead;
 use crate::limit::Limit;
 use crate::policy::{Fallback, RequestCharges};
 use crate::response::{Reason, Report};
@@ -57,16 +58,24 @@ impl RequestContext {
     }
 
     /// Returns what these limits of the request do without the store.
-    pub(crate) fn fallback(&self, applies: impl Fn(&Limit) -> bool) -> Fallback {
+    pub(crate) fn fallback(
+        &self,
+        head: &RequestHead<'_>,
+        applies: impl Fn(&Limit) -> bool,
+    ) -> Fallback {
         let ResponseContext { rules, report } = &*self.response;
         let mut fallback = Fallback::default();
         for ((limit, key), cost) in self.keys.iter().zip(&self.costs) {
             if rules.plan.limit(*limit).is_some_and(&applies) {
-                fallback.add(&rules.plan, *limit, key, *cost, report.other_quota(*limit));
+                let other = report.other_quota(*limit);
+                fallback.add(&rules.plan, (*limit, key), *cost, other, head);
             }
         }
-        // The request is refused anyway, so let it count by the local limits.
-        fallback.refuses &= self.refusal.is_none();
+        if self.refusal.is_some() {
+            // The request is refused anyway, so let it count by the local limits with a key of its own.
+            fallback.refuses = false;
+            fallback.leave_out_shared();
+        }
         fallback
     }
 

@@ -7,6 +7,7 @@ use crate::clients::{BusyClients, RefusedClients};
 use crate::degraded::OutageLog;
 use crate::layer::Settings;
 use crate::observe::Observer;
+use crate::policy::Plan;
 use crate::traced::Tracer;
 
 /// What a layer has seen so far, also under earlier policies.
@@ -39,8 +40,8 @@ impl Observed {
         Watch::new(Arc::clone(&self.checks), self.store, limits)
     }
 
-    /// Returns the observers that the settings ask for.
-    pub(super) fn observers(&self, settings: &Settings) -> Vec<Arc<dyn Observer>> {
+    /// Returns the observers that the settings and the policy ask for.
+    pub(super) fn observers(&self, settings: &Settings, plan: &Plan) -> Vec<Arc<dyn Observer>> {
         let mut observers: Vec<Arc<dyn Observer>> = vec![self.checks.clone(), self.outage.clone()];
         #[cfg(feature = "top")]
         {
@@ -49,7 +50,7 @@ impl Observed {
                 observers.push(self.busy.clone());
             }
         }
-        if settings.close_after.is_some() {
+        if plan.close_after.is_some() {
             observers.push(self.streaks.clone());
         }
         if let Some(admissions) = settings.traced_admissions {

@@ -29,7 +29,7 @@ impl Rules {
     pub(crate) fn new(policy: Policy, settings: Arc<Settings>, observed: &Observed) -> Self {
         let plan = Plan::new(policy.clone());
         let watch = Arc::new(observed.watch(plan.limits().count()));
-        let mut observers = observed.observers(&settings);
+        let mut observers = observed.observers(&settings, &plan);
         observers.push(watch.clone());
         #[cfg(feature = "metrics")]
         let metrics = Arc::new(PolicyMetrics::new(plan.limits().map(|limit| limit.name)));

@@ -1,7 +1,9 @@
 use core::error::Error;
 
 use http::StatusCode;
-use tower_quota_core::{Decision, Name, Outcome};
+use tower_quota_core::{Decision, Outcome};
+
+use crate::key::MissingPart;
 
 /// The reason of a refusal.
 ///
@@ -20,10 +22,10 @@ pub enum Reason<'a> {
     OverQuota(&'a Decision),
     /// The request costs more than the capacity of a limit, so never retry.
     NeverFits(&'a Decision),
-    /// The request lacks the key of this scope.
-    MissingKey(Name),
-    /// The request lacks credentials of this scope.
-    Unauthenticated(Name),
+    /// The request lacks this part of a key, or has conflicting values.
+    MissingKey(MissingPart),
+    /// The request lacks these credentials, or has conflicting values.
+    Unauthenticated(MissingPart),
     /// The server did not attach the peer address, which a limit needs.
     NoPeerAddress,
     /// The policy is wrong. A request has more limits than [`Charge::MOST`](crate::store::Charge::MOST).

@@ -9,7 +9,7 @@ use tower_quota_core::{Decision, LimitStatus, Name};
 use super::reason::Reason;
 use super::text::ceil_secs;
 use crate::head::RequestHead;
-use crate::key::{CLOSURE_MARK, EXTENSION_MARK};
+use crate::key::MissingPart;
 use crate::policy::Plan;
 
 const STORE_RETRY: Duration = Duration::from_secs(1);
@@ -131,10 +131,11 @@ impl<'a> Refused<'a> {
     }
 
     pub(super) fn challenge(&self) -> Option<HeaderValue> {
-        let Reason::Unauthenticated(scope) = self.reason else {
+        let Reason::Unauthenticated(part) = self.reason else {
             return None;
         };
         // These prefixes are the scopes of `key::basic_user`, `key::bearer` and `key::jwt_claim`.
+        let scope = part.scope();
         let scope = scope.as_str();
         Some(HeaderValue::from_static(match scope {
             "basic user" => "Basic realm=\"api\", charset=\"UTF-8\"",
@@ -162,19 +163,13 @@ impl<'a> Refused<'a> {
                     }
                 }
             }
-            Reason::MissingKey(scope) => {
-                write!(
-                    out,
-                    "The request cannot be counted: it has no {}",
-                    readable(scope)
-                )?;
+            Reason::MissingKey(part) => {
+                out.push_str("The request cannot be counted: ");
+                write_missing(out, part)?;
             }
-            Reason::Unauthenticated(scope) => {
-                write!(
-                    out,
-                    "The request is not authenticated: it has no {}",
-                    readable(scope)
-                )?;
+            Reason::Unauthenticated(part) => {
+                out.push_str("The request is not authenticated: ");
+                write_missing(out, part)?;
             }
             Reason::NoPeerAddress => out.push_str("The server does not know the client's address"),
             Reason::TooManyLimits => {
@@ -214,10 +209,9 @@ impl<'a> Refused<'a> {
     }
 }
 
-fn readable(scope: Name) -> &'static str {
-    let scope = scope.as_str();
-    // Clients do not know how the service reads the key.
-    let marks = [CLOSURE_MARK, EXTENSION_MARK];
-    let name = marks.iter().find_map(|mark| scope.strip_prefix(mark));
-    name.unwrap_or(scope)
+fn write_missing(out: &mut String, part: MissingPart) -> fmt::Result {
+    match part.is_conflict() {
+        true => write!(out, "it has conflicting values of {part}"),
+        false => write!(out, "it has no {part}"),
+    }
 }

@@ -241,6 +241,7 @@ mod tests {
 
     use super::ResponseSettings;
     use crate::head::RequestHead;
+    use crate::key::MissingPart;
     use crate::limit::Limit;
     use crate::policy::{Plan, Policy};
     use crate::protocol::Protocol;
@@ -327,7 +328,8 @@ mod tests {
             ("basic user", "Basic realm=\"api\", charset=\"UTF-8\""),
             ("header x-api-key", "ApiKey"),
         ] {
-            let reason = Reason::Unauthenticated(Name::new(scope));
+            let part = MissingPart::new(Name::new(scope), None, false);
+            let reason = Reason::Unauthenticated(part);
             assert_eq!(
                 refusal(reason, Protocol::Http),
                 (401, Some(challenge.to_owned()), None)

@@ -4,7 +4,7 @@ use http::{Request, StatusCode, Version};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
     Decision, Degraded, Limit, MemoryStore, MissingKey, OnStoreFailure, Outcome, Policy, Quota,
-    RateLimit, key,
+    RateLimit, RateLimitHandle, key,
 };
 use tower_quota::{
     Protocol, RateLimitLayer, Store,
@@ -21,15 +21,16 @@ use crate::shared::{
 /// A policy over `Inner`, with a store that fails on command.
 ///
 /// The store and the local store share one clock, which stands still.
-struct Setting {
-    service: RateLimit<Inner, ScriptedStore>,
-    store: ScriptedStore,
-    local: MemoryStore,
-    clock: ManualClock,
+pub(crate) struct Setting {
+    pub(crate) handle: RateLimitHandle<ScriptedStore>,
+    pub(crate) service: RateLimit<Inner, ScriptedStore>,
+    pub(crate) store: ScriptedStore,
+    pub(crate) local: MemoryStore,
+    pub(crate) clock: ManualClock,
 }
 
 impl Setting {
-    fn new(policy: Policy) -> Self {
+    pub(crate) fn new(policy: Policy) -> Self {
         let clock = ManualClock::default();
         let (store, local) = (
             ScriptedStore::with_clock(clock.clone()),
@@ -37,25 +38,25 @@ impl Setting {
         );
         let layer = RateLimitLayer::new(store.clone(), policy)
             .attach_decision()
-            .local_store(local.clone());
+            .local_store(local.clone())
+            .headers(WITH_X)
+            .protocol(Protocol::Both);
         Self {
-            service: layer
-                .headers(WITH_X)
-                .protocol(Protocol::Both)
-                .layer(Inner::default()),
+            handle: layer.handle(),
+            service: layer.layer(Inner::default()),
             store,
             local,
             clock,
         }
     }
 
-    fn unavailable(policy: Policy) -> Self {
+    pub(crate) fn unavailable(policy: Policy) -> Self {
         let setting = Self::new(policy);
         setting.store.fail(true);
         setting
     }
 
-    async fn send(&self, request: http::request::Builder) -> Answer {
+    pub(crate) async fn send(&self, request: http::request::Builder) -> Answer {
         answer_to(&self.service, request.body(()).unwrap()).await
     }
 
@@ -69,7 +70,7 @@ impl Setting {
             .await
     }
 
-    fn inner(&self) -> &Inner {
+    pub(crate) fn inner(&self) -> &Inner {
         self.service.get_ref()
     }
 }
@@ -89,17 +90,17 @@ fn minute(choice: OnStoreFailure) -> Policy {
 }
 
 /// Returns the `X-RateLimit` fields: policy, limit, remaining, reset.
-fn rate_fields(response: &Answer) -> [Option<String>; 4] {
+pub(crate) fn rate_fields(response: &Answer) -> [Option<String>; 4] {
     ["policy", "limit", "remaining", "reset"]
         .map(|name| field(response, &format!("x-ratelimit-{name}")))
 }
 
-fn some<const N: usize>(fields: [&str; N]) -> [Option<String>; N] {
+pub(crate) fn some<const N: usize>(fields: [&str; N]) -> [Option<String>; N] {
     fields.map(|field| Some(field.to_owned()))
 }
 
 /// Asserts that there are no standard fields, and that there is the mark for logs.
-fn assert_marked(response: &Answer) {
+pub(crate) fn assert_marked(response: &Answer) {
     assert_no_field(response, "ratelimit");
     assert_no_field(response, "ratelimit-policy");
     assert_field(response, "x-ratelimit-policy", "degraded");

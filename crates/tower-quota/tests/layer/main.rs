@@ -70,3 +70,4 @@ mod top;
 mod unavailable_redis;
 mod waiting;
 mod waiting_holds;
+mod when_degraded;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::{Request, StatusCode};
 use tower_quota::explain::{self, Explained, SampleContext};
 use tower_quota::key::{self, KeyExtractor};
-use tower_quota::{Key, MissingKey, Name, RequestHead};
+use tower_quota::{Key, Limit, MissingKey, Name, RequestHead};
 
 use crate::fixture::{Limited, field, text};
 use crate::shared::{assert_field, assert_no_field, per_minute, policy_of};
@@ -242,4 +242,71 @@ async fn two_values_in_combination_are_refused() {
     assert_eq!(limited.send(twice).await.status(), 400);
     let once = request().header("x-api-key", "ann");
     assert_eq!(limited.send(once).await.status(), 200);
+}
+
+/// Returns the detail of the refusal of a request without a usable key.
+async fn detail_of(limit: Limit, request: http::request::Builder) -> String {
+    let limited = Limited::new(policy_of(limit));
+    let response = limited.send(request).await;
+    assert!(matches!(response.status().as_u16(), 400 | 401));
+    let problem: serde_json::Value = serde_json::from_str(&text(response).await).unwrap();
+    problem["detail"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn refusal_names_conflicting_part_of_choice() {
+    let by = key::header("x-api-key").or(key::client_ip());
+    let twice = Request::get("/")
+        .extension(IpAddr::from([192, 0, 2, 1]))
+        .header("x-api-key", "ann")
+        .header("x-api-key", "bob");
+    assert_eq!(
+        detail_of(per_minute("minute", 1).by(by), twice).await,
+        "The request cannot be counted: it has conflicting values of header x-api-key."
+    );
+}
+
+#[tokio::test]
+async fn refusal_names_only_missing_part_of_combination() {
+    let account = key::extension("account", |name: &String| Some(name.clone()));
+    let by = key::all((account, key::client_ip()));
+    let request = Request::get("/").extension(IpAddr::from([192, 0, 2, 1]));
+    assert_eq!(
+        detail_of(per_minute("login", 1).by(by), request).await,
+        "The request cannot be counted: it has no account."
+    );
+}
+
+#[tokio::test]
+async fn refusal_names_each_choice_of_missing_key() {
+    let user = key::from_fn("user", |_| None::<String>);
+    let by = key::header("x-api-key").or(user).or(key::cookie("session"));
+    assert_eq!(
+        detail_of(per_minute("minute", 1).by(by), Request::get("/")).await,
+        "The request cannot be counted: it has no header x-api-key or user or cookie session."
+    );
+}
+
+#[tokio::test]
+async fn limit_describes_missing_key_in_own_words() {
+    let limit = || {
+        per_minute("minute", 1)
+            .by(key::bearer())
+            .describe_key("token (get one at example.com/tokens)")
+    };
+    assert_eq!(
+        detail_of(limit(), Request::get("/")).await,
+        "The request is not authenticated: it has no token (get one at example.com/tokens)."
+    );
+    let limited = Limited::new(policy_of(limit()));
+    let challenge = field(&limited.get().await, "www-authenticate");
+    assert_eq!(challenge.as_deref(), Some("Bearer"));
+}
+
+#[tokio::test]
+async fn missing_credentials_of_combination_have_their_challenge() {
+    let by = key::all((key::method(), key::bearer()));
+    let limited = Limited::new(policy_of(per_minute("minute", 1).by(by)));
+    let challenge = field(&limited.get().await, "www-authenticate");
+    assert_eq!(challenge.as_deref(), Some("Bearer"));
 }

@@ -140,6 +140,23 @@ async fn raised_quota_ends_refusal_at_once() {
 }
 
 #[tokio::test]
+async fn refused_client_stays_refused_despite_degraded_quota() {
+    for age in [AGE, Duration::ZERO] {
+        let limit = minute().when_degraded(Quota::per_second(9), key::header("address"));
+        let setting = Setting::new(age, limit);
+        assert_eq!(
+            setting.statuses(["ann", "ann", "ann"]).await,
+            [200, 200, 429]
+        );
+        setting.store.fail(true);
+        assert_eq!(
+            setting.statuses(["ann", "bob", "bob", "bob"]).await,
+            [429, 200, 200, 200]
+        );
+    }
+}
+
+#[tokio::test]
 async fn known_refusal_discards_no_local_counters() {
     // From memory at once, and after the store has failed.
     for age in [AGE, Duration::ZERO] {

@@ -191,7 +191,8 @@ fn by_key(units: u64) -> Limit {
 #[tokio::test]
 async fn connection_closes_after_refusals() {
     let handler = || async { "hello" };
-    let layer = layer(by_key(1)).close_after(2);
+    let policy = policy_of(by_key(1)).close_after(2);
+    let layer = RateLimitLayer::new(MemoryStore::new(), policy);
     let app = served(Router::new().route("/", get(handler)).layer(layer)).await;
     let mut stream = TcpStream::connect(app).await.unwrap();
     for _ in 0..3 {
@@ -215,7 +216,7 @@ async fn connection_closes_after_refusals() {
 async fn admission_ends_row_of_refusals() {
     let clock = ManualClock::default();
     let store = MemoryStore::with_clock(100, clock.clone());
-    let layer = RateLimitLayer::new(store, policy_of(by_key(1))).close_after(2);
+    let layer = RateLimitLayer::new(store, policy_of(by_key(1)).close_after(2));
     let service = layer.layer(Inner::default());
     let closes = async |client: &str, version: Version| {
         let request = Request::get("/").version(version).header("k", client);
@@ -244,7 +245,8 @@ async fn old_refusals_do_not_close() {
     let clock = ManualClock::default();
     let local = MemoryStore::with_clock(100, clock.clone());
     let limit = Limit::new("hour", THREE).by(key::header("k"));
-    let layer = layer(limit).close_after(2).local_store(local);
+    let policy = policy_of(limit).close_after(2);
+    let layer = RateLimitLayer::new(MemoryStore::new(), policy).local_store(local);
     let service = layer.layer(Inner::default());
     let closes = async || {
         let request = Request::get("/").header("k", "ann").body(()).unwrap();

@@ -51,10 +51,12 @@ impl Quota {
             return Err(ConfigError::NotAFixedWindow(self.algorithm));
         }
         self = self.with_anchor(Some(0))?;
-        let Ok(zone) = TimeZone::get(zone) else {
+        let known = TimeZone::get(zone).ok();
+        // `Etc/Unknown` exists, but has no name to write into a document.
+        let Some(known) = known.filter(|zone| zone.iana_name().is_some()) else {
             return Err(ConfigError::UnknownZone(zone.to_owned()));
         };
-        self.calendar = Some(Calendar::new(zone));
+        self.calendar = Some(Calendar::new(known));
         Ok(self)
     }
 }
@@ -68,6 +70,10 @@ impl Calendar {
         let zone = Box::leak(Box::new(zone));
         zones.push(zone);
         Self(zone)
+    }
+
+    pub(super) fn name(self) -> Option<&'static str> {
+        self.0.iana_name()
     }
 
     /// Returns the period and the offset of the window at an instant.
