@@ -58,8 +58,8 @@ pub use self::problem::{Problem, Problems, Severity};
 pub use self::rules::Rules;
 pub use self::schema::schema;
 pub use self::text::{
-    AbandonedText, CostText, DurationText, GrpcMethod, GrpcService, HeaderText, HostPattern,
-    KeyPattern, KeyText, MethodText, NameText, Network, PathPattern, PathRegex, QuotaText,
-    SettleText, TextError, TierText,
+    AbandonedText, CostText, DegradedText, DurationText, GrpcMethod, GrpcService, HeaderText,
+    HostPattern, KeyPattern, KeyText, MethodText, NameText, Network, OverText, PathPattern,
+    PathRegex, QuotaText, SettleText, TextError, TierText, WordsText,
 };
 pub use self::tier::Tier;

@@ -22,6 +22,7 @@ files! {
     "changelog": "CHANGELOG.md";
     "close_connection": "tests/stacks/close_connection.rs";
     "distributed-measurements": "docs/measurements/distributed.md";
+    "code_and_documents": "docs/reference/code_and_documents.md";
     "crossings": "docs/reference/crossings.md";
     "exact_leases": "docs/reference/exact_leases.md";
     "examples-readme": "examples/README.md";
@@ -39,7 +40,6 @@ files! {
     "peers": "docs/reference/peers.md";
     "redis-measurements": "docs/measurements/redis.md";
     "retry": "examples/clients/retry.go";
-    "rules-not-in-documents": "docs/reference/rules.md#not-in-documents";
     "rules_in_consul": "examples/gateway/rules_in_consul.rs";
     "rules-penalty": "docs/reference/rules.md#penalty";
     "rules-reference": "docs/reference/rules.md";

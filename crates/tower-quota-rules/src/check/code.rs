@@ -18,6 +18,12 @@ impl<'d> Checker<'d> {
             if let Some(key) = &rule.key {
                 self.key(&place.field("key"), key);
             }
+            if let Some(degraded) = &rule.when_degraded
+                && let Some(KeyText::Code(name)) = &degraded.key
+            {
+                let place = place.field("when_degraded");
+                self.part(place, "key", name, &self.parts.keys);
+            }
             if let Some(CostText::Code(name)) = &rule.cost {
                 self.part(place.field("cost"), "cost", name, &self.parts.costs);
             }

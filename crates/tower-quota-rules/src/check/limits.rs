@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
 use tower_quota::key::KeyExtractor;
-use tower_quota::{Limit, Penalty, Quota, RequestHead};
+use tower_quota::{Algorithm, Limit, Penalty, Quota, RequestHead};
 
 use super::{Checker, PlacedLimit, all_limits};
 use crate::code_parts::CodeParts;
@@ -21,6 +21,7 @@ impl<'d> Checker<'d> {
                 place.field("quota")
             });
             self.waits(limit, &place);
+            self.degraded(limit.rule, &place);
             self.penalty(limit.rule, &place);
             if limit.rule.cost == Some(CostText::Constant(0)) {
                 let name = limit.rule.name.as_str();
@@ -62,6 +63,36 @@ impl<'d> Checker<'d> {
         }
     }
 
+    /// Checks that a tier or an override counts in the way of the limit.
+    pub(super) fn way_of_counting(
+        &mut self,
+        rule: &LimitRule,
+        quota: &Quota,
+        place: impl Fn() -> DocumentPlace,
+    ) {
+        let is_hold = |quota: &Quota| quota.algorithm() == Algorithm::Concurrent;
+        let (counts, example) = match (is_hold(rule.quota.quota()), is_hold(quota)) {
+            (true, false) => ("requests in progress", "2 at once"),
+            (false, true) => ("per period", "100/minute"),
+            _ => return,
+        };
+        let text = format_args!(
+            "{:?} counts {counts}, and this quota does not: give one such as {example:?}",
+            rule.name.as_str()
+        );
+        self.error(place(), text);
+    }
+
+    fn degraded(&mut self, rule: &LimitRule, place: &DocumentPlace) {
+        if rule.when_degraded.is_some() && rule.on_store_failure.is_some() {
+            let text = format_args!(
+                "{:?} has two choices for an outage: remove \"on_store_failure\" or \"when_degraded\"",
+                rule.name.as_str()
+            );
+            self.error(place.field("when_degraded"), text);
+        }
+    }
+
     fn waits(&mut self, limit: PlacedLimit<'d>, place: &DocumentPlace) {
         let rule = limit.rule;
         let quota = rule.quota.quota();
@@ -85,7 +116,7 @@ impl<'d> Checker<'d> {
             );
             self.error(place.field("max_wait"), text);
         }
-        let never_waits = !waits && quota.algorithm() != tower_quota::Algorithm::LeakyBucket;
+        let never_waits = !waits && quota.algorithm() != Algorithm::LeakyBucket;
         if rule.wait_jitter.is_some() && never_waits {
             let name = rule.name.as_str();
             let text = format_args!(

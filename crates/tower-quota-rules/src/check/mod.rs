@@ -181,6 +181,12 @@ impl<'d> Checker<'d> {
                 "a quota cannot be divided among 0 instances: give at least 1",
             );
         }
+        if self.document.close_after == Some(0) {
+            self.error(
+                DocumentPlace::of("close_after"),
+                "no connection closes after 0 refusals: give at least 1, or leave it out",
+            );
+        }
         let document = self.document;
         self.regions(&document.regions, DocumentPlace::of("regions"));
         for (position, regions) in document.former_regions.iter().enumerate() {

@@ -30,7 +30,9 @@ impl<'d> Checker<'d> {
             };
             let rule = limit.rule;
             if let Some(quota) = grant.quota() {
-                self.capacity(rule, quota, || place().field("limits").field(name.as_str()));
+                let place = || place().field("limits").field(name.as_str());
+                self.way_of_counting(rule, quota, place);
+                self.capacity(rule, quota, place);
             }
         }
     }

@@ -188,6 +188,9 @@ impl Context<'_> {
                 }
             }
         }
+        if let Some(refusals) = self.document.close_after {
+            policy = policy.close_after(refusals);
+        }
         if let Some(choice) = self.document.defaults.on_store_failure {
             policy = policy.on_store_failure(choice.into());
         }

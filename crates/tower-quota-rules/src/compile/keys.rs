@@ -66,7 +66,7 @@ impl Context<'_> {
         source.push(extractor, is_text);
     }
 
-    fn single(&self, text: &KeyText) -> Extractor {
+    pub(super) fn single(&self, text: &KeyText) -> Extractor {
         match text {
             KeyText::None => Arc::new(key::everyone()),
             KeyText::ClientIp { v4, v6 } => {

@@ -50,6 +50,25 @@ impl Context<'_> {
         if rule.at_most {
             limit = limit.at_most();
         }
+        if rule.hidden {
+            limit = limit.hidden();
+        }
+        if let Some(over) = rule.over {
+            limit = limit.over(over.into());
+        }
+        if let Some(longest) = rule.longest_hold {
+            limit = limit.longest_hold(longest.into());
+        }
+        if let Some(words) = &rule.describe_key {
+            limit = limit.describe_key(String::from(words.as_str()));
+        }
+        if let Some(degraded) = &rule.when_degraded {
+            let by = match &degraded.key {
+                Some(by) => self.single(by),
+                None => self.extractor(key),
+            };
+            limit = limit.when_degraded(degraded.quota.into(), by);
+        }
         if let Some(Ok(penalty)) = rule.penalty.map(Penalty::try_from) {
             limit = limit.penalty(penalty);
         }

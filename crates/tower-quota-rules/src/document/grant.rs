@@ -51,7 +51,7 @@ impl fmt::Display for Grant {
 }
 
 written_as_text!(Grant, "a quota such as \"100/minute\", or \"unlimited\"", {
-    "pattern": "^\\s*(unlimited|[0-9][0-9_]*\\s*(/|[pP][eE][rR] )\\s*([0-9][0-9_]*\\s*)?[a-zA-Zµ]+(\\s+[a-zA-Z0-9_µ]+)*)\\s*$",
+    "pattern": "^\\s*(unlimited|[0-9][0-9_]*\\s*((/|[pP][eE][rR] )\\s*([0-9][0-9_]*\\s*)?[a-zA-Zµ]+|[aA][tT]\\s+[oO][nN][cC][eE])(\\s+[a-zA-Z0-9_µ/+-]+)*)\\s*$",
     "examples": ["1000/minute", "unlimited"]
 });
 

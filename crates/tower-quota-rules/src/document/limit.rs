@@ -2,7 +2,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{KeyRule, Many, Match, MissingRule, PenaltyRule, StoreFailureRule};
-use crate::text::{AbandonedText, CostText, DurationText, NameText, QuotaText, SettleText};
+use crate::text::{
+    AbandonedText, CostText, DegradedText, DurationText, NameText, OverText, QuotaText, SettleText,
+    WordsText,
+};
 
 /// A limit. Only the name and the quota are required.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +45,13 @@ pub struct LimitRule {
     /// Grants the remaining units if the cost is higher.
     #[serde(default)]
     pub at_most: bool,
+    /// Leaves the limit out of all header fields. Limits of requests in progress are always hidden.
+    #[serde(default)]
+    pub hidden: bool,
+    /// What happens to requests over the quota. The default is to refuse.
+    pub over: Option<OverText>,
+    /// Ends the hold of a limit of requests in progress after this time, while the request runs on.
+    pub longest_hold: Option<DurationText>,
     /// Blocks clients that repeat refused requests.
     pub penalty: Option<PenaltyRule>,
     /// Corrects the cost after the response.
@@ -50,6 +60,11 @@ pub struct LimitRule {
     pub on_abandoned: Option<AbandonedText>,
     /// The answer while the store is unavailable. The default is the choice of `defaults`.
     pub on_store_failure: Option<StoreFailureRule>,
+    /// The quota while the store is unavailable, instead of `on_store_failure`. Each instance counts
+    /// this quota by itself.
+    pub when_degraded: Option<DegradedText>,
+    /// Words for clients without the key, which complete "it has no ..".
+    pub describe_key: Option<WordsText>,
 }
 
 impl LimitRule {
@@ -71,10 +86,15 @@ impl LimitRule {
             exact: false,
             shadow: false,
             at_most: false,
+            hidden: false,
+            over: None,
+            longest_hold: None,
             penalty: None,
             settle: None,
             on_abandoned: None,
             on_store_failure: None,
+            when_degraded: None,
+            describe_key: None,
         }
     }
 }

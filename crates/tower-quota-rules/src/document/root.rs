@@ -40,6 +40,9 @@ pub struct Document {
     /// The most instances of the service, for dividing local limits. The default is 1.
     #[schemars(range(min = 1))]
     pub instances: Option<u32>,
+    /// Closes the connection of a client after this many refusals in a row. The default is never.
+    #[schemars(range(min = 1))]
+    pub close_after: Option<u32>,
     /// The percentage of every quota in the store of a region, for `Regional` stores.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub regions: IndexMap<NameText, u32>,

@@ -14,7 +14,7 @@ use super::source::QuotaSource;
 use crate::compile::{Granted, TierSource};
 use crate::document::{LimitRule, OutcomeText};
 use crate::rules::Rules;
-use crate::text::QuotaText;
+use crate::text::{OverText, QuotaText};
 
 /// The effect of rules on a request, before other requests are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -64,6 +64,10 @@ pub struct LimitExplanation {
     pub cost: u64,
     /// True if the limit is evaluated without enforcing it.
     pub shadow: bool,
+    /// What happens to requests over the quota, unless the limit refuses them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub over: Option<OverText>,
 }
 
 impl Rules {
@@ -161,6 +165,7 @@ impl LimitExplanation {
             key: show(&limit.key),
             cost: limit.cost,
             shadow: limit.is_shadow,
+            over: OverText::of(limit.over),
         }
     }
 }

@@ -2,7 +2,7 @@ use core::fmt;
 use core::time::Duration;
 
 use serde::Serialize;
-use tower_quota::{Limit, Quota, RequestHead};
+use tower_quota::{Algorithm, Limit, Quota, RequestHead};
 
 use super::explanation::Explanation;
 use crate::document::{Document, Expected, Grant, LimitRule, OutcomeText, Sample};
@@ -168,13 +168,23 @@ fn compare(document: &Document, expected: &Expected, found: &Explanation) -> Vec
     differences
 }
 
-/// Returns whether the expected quota is the quota found.
+/// Returns whether the expected quota counts like the quota found.
 ///
 /// Without a queue in the quota, a leaky bucket queues for the limit's longest wait.
 pub(super) fn is_quota(rule: Option<&LimitRule>, expected: Quota, found: &Quota) -> bool {
     let longest = rule.and_then(|rule| rule.max_wait);
     let longest = longest.map_or(Limit::DEFAULT_MAX_WAIT, Duration::from);
-    expected.for_waits_of(longest) == *found
+    counts_like(&expected.for_waits_of(longest), found)
+}
+
+/// Returns whether two quotas make the same decisions. A bucket has several texts, such as
+/// `60/minute` and `1/second burst 60`.
+fn counts_like(one: &Quota, other: &Quota) -> bool {
+    let numbers = |quota: &Quota| (quota.capacity(), quota.grain(), quota.refill());
+    let is_queue = |quota: &Quota| quota.algorithm() == Algorithm::LeakyBucket;
+    let are_buckets = one.algorithm().is_bucket() && other.algorithm().is_bucket();
+    let are_alike = numbers(one) == numbers(other) && is_queue(one) == is_queue(other);
+    one == other || are_buckets && are_alike
 }
 
 const fn word(outcome: OutcomeText) -> &'static str {

@@ -54,6 +54,7 @@ impl Reading<'_> {
                 "client_ip" => document.client_ip = self.element(value).unwrap_or_default(),
                 "trusted_headers" => document.trusted_headers = self.list(value),
                 "instances" => document.instances = self.element(value).unwrap_or_default(),
+                "close_after" => document.close_after = self.element(value).unwrap_or_default(),
                 "regions" => document.regions = self.map(value, Self::element),
                 "former_regions" => document.former_regions = self.list(value),
                 "limits" => document.limits = self.list(value),

@@ -1,11 +1,9 @@
 use core::fmt;
-use core::str::FromStr;
 use core::time::Duration;
 
 use tower_quota::{Algorithm, Quota};
 
-use super::duration::{in_one_unit, leading_number, micros, parse_span, unit_micros};
-use super::error::TextError;
+use super::duration::{in_one_unit, micros};
 use super::macros::written_as_text;
 
 /// A quota as text, such as `100/minute`, `5 per 15 minutes sliding_log` or `1000/day fixed_window
@@ -15,12 +13,14 @@ use super::macros::written_as_text;
 /// |---|---|
 /// | `100/minute`, `5 per 15 minutes`, `10/s` | units per period |
 /// | `token_bucket` (the default), `gcra`, `leaky_bucket`, `fixed_window`, `sliding_window`, `sliding_log` | the algorithm |
+/// | `10000/month in Europe/Berlin` | days, weeks, months or years of a calendar (feature `calendar`) |
+/// | `2 at once`, `2 at once ttl 5m` | units in use at the same time, and the time after which a hold expires |
 /// | `burst 20` | the capacity of a bucket |
 /// | `queue 50` | the places of a leaky bucket |
 /// | `offset 6h`, `from_first_request` | the start of a fixed window |
 ///
-/// Quotas print a text that reads as the same quota, except concurrency limits and calendar
-/// windows.
+/// Without `in`, a month is any 30 days and a year any 365 days. Quotas print a text that reads as
+/// the same quota.
 ///
 /// ```
 /// use tower_quota::Quota;
@@ -32,9 +32,9 @@ use super::macros::written_as_text;
 /// # Ok::<(), tower_quota_rules::TextError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct QuotaText(Quota);
+pub struct QuotaText(pub(super) Quota);
 
-const ALGORITHMS: [(&str, Algorithm); 6] = [
+pub(super) const ALGORITHMS: [(&str, Algorithm); 6] = [
     ("token_bucket", Algorithm::TokenBucket),
     ("gcra", Algorithm::Gcra),
     ("leaky_bucket", Algorithm::LeakyBucket),
@@ -43,22 +43,17 @@ const ALGORITHMS: [(&str, Algorithm); 6] = [
     ("sliding_log", Algorithm::SlidingLog),
 ];
 
-const OPTIONS: [&str; 4] = ["burst", "queue", "offset", "from_first_request"];
+const DAY: u64 = 86_400_000_000;
 
-const CONFLICTS: [(&str, &str, &str); 2] = [
-    (
-        "burst",
-        "queue",
-        "since a queue is the burst of a leaky bucket, and it has both",
-    ),
-    (
-        "offset",
-        "from_first_request",
-        "since a window has one start, and it has both an offset and \"from_first_request\"",
-    ),
+/// The periods of a calendar, by their nominal length.
+pub(super) const CALENDAR: [(u64, &str); 4] = [
+    (DAY, "day"),
+    (7 * DAY, "week"),
+    (30 * DAY, "month"),
+    (365 * DAY, "year"),
 ];
 
-const EXAMPLES: &str = "write units per period, such as \"100/minute\", \"10/second burst 20\" or \"5 per 15 minutes sliding_log\"";
+const DEFAULT_TTL: Duration = Duration::from_secs(60);
 
 impl QuotaText {
     /// Returns the quota.
@@ -79,120 +74,6 @@ impl From<QuotaText> for Quota {
     }
 }
 
-impl FromStr for QuotaText {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        let wrong = |reason: fmt::Arguments<'_>| {
-            TextError::new(format_args!("{text:?} is not a quota, {reason}"), EXAMPLES)
-        };
-        let lower = text.to_ascii_lowercase();
-        let Some((units, rest)) = leading_number(lower.trim_start()) else {
-            return Err(wrong(format_args!(
-                "since it does not begin with a number of units"
-            )));
-        };
-        let after_units = rest.trim_start();
-        let rest = after_units
-            .strip_prefix('/')
-            .or_else(|| after_units.strip_prefix("per "))
-            .map(str::trim_start);
-        let Some(rest) = rest else {
-            let period = after_units.find('/').or_else(|| after_units.find(" per "));
-            let Some(period) = period else {
-                return Err(wrong(format_args!("since it does not say per what")));
-            };
-            let word = after_units[..period].trim();
-            return Err(wrong(format_args!(
-                "since {word:?} stands between the units and the period"
-            )));
-        };
-        let (count, rest) = leading_number(rest).unwrap_or((1, rest));
-        let rest = rest.trim_start();
-        let (unit, rest) = rest.split_at(
-            rest.find(|c: char| !c.is_alphabetic())
-                .unwrap_or(rest.len()),
-        );
-        let Some(period) = unit_micros(unit).and_then(|micros| micros.checked_mul(count)) else {
-            return Err(wrong(format_args!("since {unit:?} is not a unit of time")));
-        };
-        let quota = Quota::try_new(units, Duration::from_micros(period));
-        with_options(quota.map_err(TextError::of)?, rest, &wrong).map(Self)
-    }
-}
-
-fn with_options(
-    mut quota: Quota,
-    text: &str,
-    wrong: &dyn Fn(fmt::Arguments<'_>) -> TextError,
-) -> Result<Quota, TextError> {
-    let algorithm = |word: &str| {
-        let mut algorithms = ALGORITHMS.iter();
-        algorithms.find(|(name, _)| *name == word)
-    };
-    let mut algorithms = text.split_whitespace().filter_map(algorithm);
-    if let Some((_, algorithm)) = algorithms.next() {
-        quota = quota.try_algorithm(*algorithm).map_err(TextError::of)?;
-    }
-    if algorithms.next().is_some() {
-        return Err(wrong(format_args!("since it names two algorithms")));
-    }
-    let words = text.split_whitespace();
-    let mut words = words.filter(|word| algorithm(word).is_none()).peekable();
-    let mut known = Vec::new();
-    while let Some(word) = words.next() {
-        if known.contains(&word) {
-            return Err(wrong(format_args!("since it says {word:?} twice")));
-        }
-        known.push(word);
-        let mut integer = || {
-            let number = words.next().and_then(leading_number);
-            let number = number.filter(|(_, rest)| rest.is_empty());
-            let missing = || wrong(format_args!("since {word:?} takes an integer"));
-            number.map(|(number, _)| number).ok_or_else(missing)
-        };
-        let changed = match word {
-            "burst" => quota.try_burst(integer()?),
-            "queue" => quota.try_queue(integer()?),
-            "offset" => {
-                let mut span = String::new();
-                while let Some(part) = words.next_if(|part| is_span(part)) {
-                    span += part;
-                }
-                let Some(offset) = parse_span(&span) else {
-                    return Err(wrong(format_args!("since \"offset\" takes a time span")));
-                };
-                quota.try_offset(offset)
-            }
-            // Check with an offset, which the same algorithms refuse.
-            "from_first_request" => {
-                let aligned = quota.try_offset(Duration::ZERO);
-                aligned.map(Quota::from_first_request)
-            }
-            unknown => return Err(wrong(format_args!("{}", unknown_word(unknown)))),
-        };
-        quota = changed.map_err(TextError::of)?;
-    }
-    for (one, other, reason) in CONFLICTS {
-        if known.contains(&one) && known.contains(&other) {
-            return Err(wrong(format_args!("{reason}")));
-        }
-    }
-    Ok(quota)
-}
-
-fn is_span(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_digit()) || unit_micros(word).is_some()
-}
-
-fn unknown_word(word: &str) -> String {
-    let known = ALGORITHMS.iter().map(|(name, _)| *name).chain(OPTIONS);
-    match crate::problem::nearest(word, known) {
-        Some(near) => format!("since {word:?} is not a part of one; is {near:?} meant?"),
-        None => format!("since {word:?} is not a part of one"),
-    }
-}
-
 /// Returns whether a bucket has an explicit capacity.
 ///
 /// Only such a quota cannot become a window.
@@ -204,8 +85,18 @@ impl fmt::Display for QuotaText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quota = &self.0;
         if quota.algorithm() == Algorithm::Concurrent {
-            // Write any text, because documents cannot contain this limit.
-            return write!(f, "{} at once for {:?}", quota.units(), quota.period());
+            write!(f, "{} at once", quota.units())?;
+            return match quota.period() {
+                DEFAULT_TTL => Ok(()),
+                ttl => write!(f, " ttl {}", super::DurationText::from(ttl)),
+            };
+        }
+        if let Some(zone) = quota.time_zone() {
+            let period = micros(quota.period());
+            let mut nominal = CALENDAR.iter();
+            let unit = nominal.find(|(length, _)| *length == period);
+            let unit = unit.map_or("day", |(_, unit)| *unit);
+            return write!(f, "{}/{unit} in {zone}", quota.units());
         }
         match in_one_unit(micros(quota.period())) {
             (1, unit) => write!(f, "{}/{unit}", quota.units())?,
@@ -226,11 +117,6 @@ impl fmt::Display for QuotaText {
             };
             write!(f, " {word} {}", quota.capacity())?;
         }
-        if quota.is_calendar() {
-            // Write a word that documents cannot contain, so that the text never reads as another
-            // quota.
-            f.write_str(" calendar")?;
-        }
         match quota.window_offset() {
             Some(0) => Ok(()),
             Some(offset) => write!(
@@ -244,8 +130,8 @@ impl fmt::Display for QuotaText {
 }
 
 written_as_text!(QuotaText, "a quota such as \"100/minute\" or \"10/second burst 20\"", {
-    "pattern": "^\\s*[0-9][0-9_]*\\s*(/|[pP][eE][rR] )\\s*([0-9][0-9_]*\\s*)?[a-zA-Zµ]+(\\s+[a-zA-Z0-9_µ]+)*\\s*$",
-    "examples": ["100/minute", "10/second burst 20", "5 per 15 minutes sliding_log", "1000/day fixed_window offset 6h"]
+    "pattern": "^\\s*[0-9][0-9_]*\\s*((/|[pP][eE][rR] )\\s*([0-9][0-9_]*\\s*)?[a-zA-Zµ]+|[aA][tT]\\s+[oO][nN][cC][eE])(\\s+[a-zA-Z0-9_µ/+-]+)*\\s*$",
+    "examples": ["100/minute", "10/second burst 20", "5 per 15 minutes sliding_log", "1000/day fixed_window offset 6h", "10000/month in Europe/Berlin", "2 at once"]
 });
 
 #[cfg(test)]
@@ -278,6 +164,14 @@ mod tests {
                 "9/s leaky_bucket queue 4",
                 Quota::per_second(9).leaky_bucket().queue(4),
             ),
+            ("10000/month", Quota::per_month(10_000)),
+            ("1 per 365 days", Quota::per_year(1)),
+            ("5/year", Quota::per_year(5)),
+            ("2 at once", Quota::concurrent(2)),
+            (
+                "2 AT  once ttl 5 minutes",
+                Quota::concurrent(2).ttl(core::time::Duration::from_secs(300)),
+            ),
         ] {
             assert_eq!(
                 text.parse::<QuotaText>().map(Quota::from),
@@ -288,11 +182,48 @@ mod tests {
     }
 
     #[test]
-    fn calendar_quota_prints_no_other_quota() {
-        let quota = Quota::per_month(5).calendar("UTC").unwrap();
-        let text = QuotaText::from(quota).to_string();
-        assert_eq!(text, "5 per 30 days fixed_window calendar");
-        assert!(text.parse::<QuotaText>().is_err());
+    #[cfg(feature = "calendar")]
+    fn calendar_quotas_print_and_read_back() {
+        for (text, quota) in [
+            ("5/day in UTC", Quota::per_day(5).calendar("UTC")),
+            (
+                "5/week in Asia/Seoul",
+                Quota::per_week(5).calendar("Asia/Seoul"),
+            ),
+            (
+                "10000/month in Europe/Berlin",
+                Quota::per_month(10_000).calendar("Europe/Berlin"),
+            ),
+            (
+                "1/year in Etc/GMT+3",
+                Quota::per_year(1).calendar("Etc/GMT+3"),
+            ),
+        ] {
+            let quota = QuotaText::from(quota.unwrap());
+            assert_eq!(quota.to_string(), text);
+            assert_eq!(text.parse(), Ok(quota));
+            assert_eq!(text.to_uppercase().parse(), Ok(quota), "{text}");
+        }
+        let spelt = "5/month fixed_window in utc".parse::<QuotaText>().unwrap();
+        assert_eq!(spelt.to_string(), "5/month in UTC");
+    }
+
+    #[test]
+    #[cfg(not(feature = "calendar"))]
+    fn calendar_quota_names_missing_feature() {
+        let error = "5/month in UTC".parse::<QuotaText>().unwrap_err();
+        assert!(
+            error.to_string().contains("feature \"calendar\""),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn concurrency_limits_print_and_read_back() {
+        for text in ["2 at once", "10000 at once ttl 5m", "1 at once ttl 1s500ms"] {
+            let quota = text.parse::<QuotaText>().unwrap();
+            assert_eq!(quota.to_string(), text);
+        }
     }
 
     #[test]
@@ -325,6 +256,23 @@ mod tests {
             "1/0s",
             "100/minuteburst 20",
             "1/s burst 2 queue 2",
+            "0 at once",
+            "2 at",
+            "2 atonce",
+            "2 at once burst 3",
+            "2 at once ttl",
+            "2 at once ttl 1ms",
+            "20000 at once",
+            "5/month in",
+            "5/month in Mars/Phobos",
+            "5/month in Etc/Unknown",
+            "5/hour in UTC",
+            "5 per 2 months in UTC",
+            "5/month burst 9 in UTC",
+            "5/month gcra in UTC",
+            "5/month token_bucket in UTC",
+            "5/day in UTC offset 6h",
+            "5/day fixed_window from_first_request in UTC",
         ] {
             assert!(text.parse::<QuotaText>().is_err(), "{text}");
         }

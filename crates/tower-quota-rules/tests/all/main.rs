@@ -3,12 +3,13 @@
 mod assign;
 mod bad;
 mod change;
+mod code;
 mod documents;
 mod gateway;
 mod hostile;
 mod include;
 mod index;
+mod limits;
 mod reasons;
 mod round_trip;
 mod schema;
-mod table;

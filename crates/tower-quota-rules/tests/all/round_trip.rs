@@ -19,14 +19,47 @@ use serde_json::Value;
 use tower_quota::key::{self, ValueKey};
 use tower_quota::{Algorithm, Quota};
 use tower_quota_rules::{
-    AbandonedText, AssignRule, CostText, Defaults, Document, DurationText, Grant, KeyPattern,
-    KeyRule, KeyText, LimitRule, Many, Match, MissingRule, NameText, OverrideRule, PathMatch,
-    PenaltyBlock, PenaltyRule, QuotaText, RouteRule, Rules, SettleText, StoreFailureRule, TierRule,
-    TierText,
+    AbandonedText, AssignRule, CostText, Defaults, DegradedText, Document, DurationText, Grant,
+    KeyPattern, KeyRule, KeyText, LimitRule, Many, Match, MissingRule, NameText, OverText,
+    OverrideRule, PathMatch, PenaltyBlock, PenaltyRule, QuotaText, RouteRule, Rules, SettleText,
+    StoreFailureRule, TierRule, TierText,
 };
 
-/// Returns any valid quota. Skips numbers that no quota can have.
+/// Returns any valid quota.
 fn quota() -> impl Strategy<Value = Quota> {
+    let holds = (1_u64..10_000, of(100_000_u64..9_000_000_000)).prop_map(|(units, ttl)| {
+        let quota = Quota::concurrent(units);
+        ttl.map_or(quota, |ttl| quota.ttl(Duration::from_micros(ttl)))
+    });
+    prop_oneof![8 => rate(), 1 => holds, 1 => calendar_quota()]
+}
+
+#[cfg(feature = "calendar")]
+fn calendar_quota() -> impl Strategy<Value = Quota> {
+    let zones = vec![
+        "UTC",
+        "Europe/Berlin",
+        "America/Argentina/Buenos_Aires",
+        "Etc/GMT-14",
+    ];
+    let of_units: [fn(u64) -> Quota; 4] = [
+        Quota::per_day,
+        Quota::per_week,
+        Quota::per_month,
+        Quota::per_year,
+    ];
+    (1_u64..1_000_000, select(zones), 0_usize..4).prop_map(move |(units, zone, period)| {
+        of_units[period](units).calendar(zone).expect("a zone")
+    })
+}
+
+#[cfg(not(feature = "calendar"))]
+fn calendar_quota() -> impl Strategy<Value = Quota> {
+    rate()
+}
+
+/// Returns any valid quota with a period. Skips numbers that no quota can have.
+fn rate() -> impl Strategy<Value = Quota> {
     let periods = prop_oneof![
         1_000_u64..1_000_000,
         (1_u64..100_000).prop_map(|seconds| seconds * 1_000_000)
@@ -39,7 +72,6 @@ fn quota() -> impl Strategy<Value = Quota> {
     );
     (
         numbers,
-        // A document cannot express holds.
         select(&Algorithm::ALL[..6]),
         any::<bool>(),
         1_u32..4,
@@ -182,6 +214,17 @@ fn limit() -> impl Strategy<Value = LimitRule> {
             block,
         },
     );
+    let over = select(vec![
+        OverText::Refuse,
+        OverText::Flag,
+        "delay 250ms up to 5s".parse().expect("a delay"),
+    ]);
+    let degraded = (quota(), of(key_text())).prop_map(|(quota, key)| DegradedText {
+        quota: quota.into(),
+        key,
+    });
+    let words = "[ -~é]{1,99}".prop_map(|text| text.parse().expect("words"));
+    let newer = (of(over), of(duration()), of(degraded), of(words));
     let who = (
         fresh_name(),
         quota(),
@@ -193,16 +236,17 @@ fn limit() -> impl Strategy<Value = LimitRule> {
     let how = (
         of(missing),
         of(duration()),
-        any::<[bool; 4]>(),
+        any::<[bool; 5]>(),
         of(penalty),
         of(settle),
         of(abandoned),
         of(failure),
     );
-    (who, how).prop_map(
+    (who, how, newer).prop_map(
         |(
             (name, quota, key, cost, unit, when),
             (missing, max_wait, flags, penalty, settle, on_abandoned, on_store_failure),
+            (over, longest_hold, when_degraded, describe_key),
         )| {
             LimitRule {
                 key,
@@ -215,6 +259,11 @@ fn limit() -> impl Strategy<Value = LimitRule> {
                 exact: flags[1],
                 shadow: flags[2],
                 at_most: flags[3],
+                hidden: flags[4],
+                over,
+                longest_hold,
+                when_degraded,
+                describe_key,
                 penalty,
                 settle,
                 on_abandoned,
