@@ -9,7 +9,7 @@ use tower_quota_rules::Rules;
 use super::headers::CountedHeaders;
 use super::read::{LogSource, read};
 use super::replay::Replay;
-use super::report::{html, report};
+use super::report::{html, report, requests_in_progress};
 use super::share::Share;
 use super::suggest::suggest;
 use super::tally::Tally;
@@ -130,11 +130,13 @@ fn replay(
     let tallies = sides.iter().map(|replay| mem::take(&mut *replay.notes()));
     let tallies: Vec<_> = tallies.collect();
     let changed = [newly_refused, newly_admitted];
+    let mut notes = headers.notes(lines.requests);
+    notes.extend(requests_in_progress(document));
     let report = report(
         &lines,
         &tallies,
         changed,
-        headers.notes(lines.requests),
+        notes,
         suggestion,
         evicted,
         arguments.top,

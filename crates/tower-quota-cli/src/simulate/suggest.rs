@@ -11,7 +11,7 @@ use core::mem;
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use tower_quota::{Decided, Limit};
+use tower_quota::{Algorithm, Decided, Limit};
 use tower_quota_rules::{CostText, Document, LimitRule, QuotaText, RouteRule, Rules, TextError};
 
 use super::read::{LogSource, read};
@@ -55,6 +55,11 @@ pub(super) fn suggest(
         return Err(Failure::Usage(text));
     };
     let (rule, route) = limits[position];
+    if rule.quota.quota().algorithm() == Algorithm::Concurrent {
+        return Err(Failure::Usage(format!(
+            "{limit:?} counts requests in progress, and a log has no end of a request: suggest the quota of another limit"
+        )));
+    }
     let mut tried: Vec<u64> = (0..TRIED).map(|exponent| 4_u64.pow(exponent)).collect();
     let mut low = 0;
     let mut best = None;
@@ -177,6 +182,7 @@ fn replay(
             quota,
             shadow: true,
             max_wait: None,
+            over: None,
             penalty: None,
             ..rule.clone()
         });

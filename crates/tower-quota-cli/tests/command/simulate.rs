@@ -468,3 +468,34 @@ fn simulation_replays_250_000_lines_a_second() {
 fn now() -> std::time::Instant {
     std::time::Instant::now()
 }
+
+#[test]
+fn simulation_names_limits_that_no_log_replays() {
+    let files = Files::new();
+    let rules = files.write(
+        "rules.yaml",
+        "limits: [{ name: exports, quota: 1 at once }, { name: plan, quota: 5/month in Europe/Berlin }]\n",
+    );
+    let log = files.write("access.log", log());
+    let report = run(&["simulate", "--rules", &rules, "--log", &log, "--json"]).json(0);
+    let limited = |position: usize| report["new"]["limits"][position]["limited"].as_u64();
+    assert_eq!((limited(0), limited(1)), (Some(0), Some(5)), "{report}");
+    let notes = report["notes"].to_string();
+    assert!(
+        notes.contains("exports count requests in progress"),
+        "{notes}"
+    );
+    let suggest = ["simulate", "--rules", &rules, "--log", &log, "--suggest"];
+    let refused = run(&[&suggest[..], &["exports"]].concat());
+    assert_eq!(refused.code, 2, "{}", refused.error);
+    assert!(
+        refused.error.contains("requests in progress"),
+        "{}",
+        refused.error
+    );
+    let suggested = run(&[&suggest[..], &["plan", "--json"]].concat()).json(0);
+    assert_eq!(
+        suggested["suggestion"]["quota"],
+        "10/month in Europe/Berlin"
+    );
+}

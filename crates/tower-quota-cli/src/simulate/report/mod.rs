@@ -4,6 +4,8 @@ pub(super) mod html;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use tower_quota::Algorithm;
+use tower_quota_rules::Document;
 
 use super::read::Lines;
 use super::share::Share;
@@ -14,7 +16,7 @@ pub(super) fn report(
     lines: &Lines,
     tallies: &[Tally],
     [newly_refused, newly_admitted]: [u64; 2],
-    header_notes: Vec<String>,
+    rule_notes: Vec<String>,
     suggestion: Option<Suggestion>,
     evicted: u64,
     top: usize,
@@ -36,13 +38,26 @@ pub(super) fn report(
         });
     }
     let mut notes = notes(lines, evicted);
-    notes.extend(header_notes);
+    notes.extend(rule_notes);
     if let Some(suggestion) = suggestion {
         report["suggestion"] = suggestion.json;
         notes.extend(suggestion.notes);
     }
     report["notes"] = notes.into();
     report
+}
+
+/// Returns a note about limits of requests in progress, which a log cannot replay.
+pub(super) fn requests_in_progress(document: &Document) -> Option<String> {
+    let limits = document.all_limits();
+    let holds = limits.filter(|rule| rule.quota.quota().algorithm() == Algorithm::Concurrent);
+    let names: Vec<&str> = holds.map(|rule| rule.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} count requests in progress: a log has no end of a request, so these limits refuse no request here",
+            names.join(", ")
+        )
+    })
 }
 
 /// Returns the clients refused only by the old or only by the new rules, by the name of the limit.
