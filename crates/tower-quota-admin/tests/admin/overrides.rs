@@ -107,6 +107,7 @@ async fn impossible_override_is_a_problem() {
     let instance = Instance::with_rules().await;
     for (change, named) in [
         (json!({ "quota": "lots" }), "100/minute"),
+        (json!({ "quota": "2 at once" }), "counts per period"),
         (json!({ "for": "soon" }), "soon"),
         (json!({ "for": null }), "give `for`"),
         (
