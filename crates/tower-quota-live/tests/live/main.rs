@@ -12,6 +12,8 @@ mod following;
 mod log;
 mod overrides;
 mod processes;
+#[cfg(feature = "calendar")]
+mod quotas;
 mod redis;
 mod refusals;
 mod servers;
