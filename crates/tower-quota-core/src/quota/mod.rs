@@ -281,12 +281,6 @@ impl Quota {
         }
     }
 
-    /// Returns whether the windows are days, weeks, months or years in a time zone.
-    #[doc(hidden)]
-    pub const fn is_calendar(&self) -> bool {
-        self.calendar.is_some()
-    }
-
     /// Returns the offset of a fixed window in microseconds, unless it starts with its first request.
     pub const fn window_offset(&self) -> Option<u64> {
         self.anchor

@@ -178,7 +178,7 @@ impl<'a> BatchRequest<'a> {
     /// Returns the previous, the current and the next window, because the server selects the window
     /// by its own time.
     fn windows(&self, quota: &Quota) -> Vec<(u64, Quota)> {
-        if !quota.is_calendar() {
+        if quota.time_zone().is_none() {
             return Vec::new();
         }
         let now = self.instant.unwrap_or_else(|| MonotonicClock::new().now());
