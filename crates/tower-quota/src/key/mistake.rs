@@ -33,7 +33,8 @@ impl fmt::Display for Mistake {
             Self::NoForwardedAddress { header } => write!(
                 f,
                 "a trusted proxy sends no `{header}`, so all clients behind it are counted as one. Give \
-                 `ClientIp::behind` the source that the proxy writes"
+                 `ClientIp::behind` the source that the proxy writes; in a rules document, name its header, as in \
+                 `client_ip: {{ trusted_proxies: [10.0.0.0/8], header: x-real-ip }}`"
             ),
         }
     }
