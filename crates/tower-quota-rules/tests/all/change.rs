@@ -60,7 +60,7 @@ fn end_must_be_the_last_line() {
         "{said}"
     );
     let printed = rules(WHOLE).document().to_text();
-    assert!(printed.ends_with("end: true\n"), "{printed}");
+    assert!(printed.ends_with("\"end\": true\n}\n"), "{printed}");
 }
 
 #[test]
