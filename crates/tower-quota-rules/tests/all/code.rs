@@ -8,11 +8,17 @@
 )]
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fs;
+use std::net::IpAddr;
 use std::path::Path;
+use std::time::Duration;
 
-use tower_quota::{RequestHead, key, settle};
+use http::{Request, Response, StatusCode};
+use tower::{Layer, ServiceExt, service_fn};
+use tower_quota::{MemoryStore, RateLimitLayer, RequestHead, key, settle};
 use tower_quota_rules::{CodeParts, Document, QuotaText, Rules};
+use tower_quota_testkit::ManualClock;
 
 const PAGE: &str = include_str!("../../../../docs/reference/code_and_documents.md");
 const GUIDE: &str = include_str!("../../../../docs/guide/where_to_put_limits.md");
@@ -20,13 +26,15 @@ const INTERFACES: [&str; 2] = [
     include_str!("../../../../docs/api/tower-quota.txt"),
     include_str!("../../../../docs/api/tower-quota-core.txt"),
 ];
+const MISTAKES: &str = include_str!("../../../../docs/reference/mistakes.md");
+const STARTING_POINT: &str = include_str!("../../../../examples/rules/starting_point.yaml");
 const CODE_ONLY: &str = "in code only";
 
 /// Returns the rows of the page, as two cells.
 fn rows() -> Vec<(&'static str, &'static str)> {
     let lines = PAGE.lines().filter_map(|line| line.strip_prefix("| "));
     let rows = lines.filter_map(|line| line.split_once(" | "));
-    rows.skip(1).collect()
+    rows.filter(|(code, _)| *code != "in code").collect()
 }
 
 /// Returns the texts in backticks.
@@ -34,7 +42,12 @@ fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// Returns the methods that make or change a limit, a quota, a penalty or a policy.
+/// The types and modules whose functions make or change a limit, a quota, a penalty or a policy.
+const OWNERS: [&str; 8] = [
+    "Limit", "Policy", "Quota", "Penalty", "key", "when", "cost", "settle",
+];
+
+/// Returns the functions of the owners.
 fn settings() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for line in INTERFACES.iter().flat_map(|interface| interface.lines()) {
@@ -51,7 +64,7 @@ fn settings() -> BTreeSet<String> {
             continue;
         };
         let is_setting = !signature.starts_with("&self") && method != "default";
-        if is_setting && ["Limit", "Policy", "Quota", "Penalty"].contains(&owner) {
+        if is_setting && OWNERS.contains(&owner) {
             found.insert(format!("{owner}::{method}"));
         }
     }
@@ -61,7 +74,7 @@ fn settings() -> BTreeSet<String> {
 #[test]
 fn each_setting_of_code_has_a_row() {
     let settings = settings();
-    assert!(settings.len() > 70, "{}", settings.len());
+    assert!(settings.len() > 120, "{}", settings.len());
     let rows = rows();
     let named: BTreeSet<&str> = rows.iter().flat_map(|(code, _)| quoted(code)).collect();
     for setting in &settings {
@@ -83,6 +96,9 @@ fn each_field_of_documents_has_a_row() {
         schema,
         &definitions["LimitRule"],
         &definitions["PenaltyRule"],
+        &definitions["Match"],
+        &definitions["ClientIpRule"],
+        &definitions["Defaults"],
     ];
     let mut fields = 0;
     for map in maps {
@@ -99,7 +115,7 @@ fn each_field_of_documents_has_a_row() {
             );
         }
     }
-    assert!(fields > 40, "{fields}");
+    assert!(fields > 60, "{fields}");
 }
 
 #[test]
@@ -110,6 +126,7 @@ fn each_text_of_the_page_is_valid() {
         .claim("plan", key::from_fn("plan", |_| None::<String>))
         .tier("plan", |_: &RequestHead<'_>| None)
         .cost("units", |_| 1)
+        .condition("office", |_: &RequestHead<'_>| true)
         .settle("tokens", settle::by_handler());
     let mut texts = 0;
     for (code, document) in rows() {
@@ -118,7 +135,11 @@ fn each_text_of_the_page_is_valid() {
         }
         for text in quoted(document) {
             texts += 1;
-            if cfg!(not(feature = "calendar")) && text.contains(" in ") {
+            let needs_axum = ["key: route", "key: path_parameter", "when: { route:"];
+            let needs_axum = needs_axum.iter().any(|start| text.starts_with(start));
+            if cfg!(not(feature = "calendar")) && text.contains(" in ")
+                || cfg!(not(feature = "axum")) && needs_axum
+            {
                 continue;
             }
             if code.starts_with("`Quota::") {
@@ -144,7 +165,23 @@ fn each_text_of_the_page_is_valid() {
             }
         }
     }
-    assert!(texts > 60, "{texts}");
+    assert!(texts > 100, "{texts}");
+}
+
+#[test]
+fn documents_of_warnings_are_valid() {
+    let rows = MISTAKES
+        .lines()
+        .filter(|line| line.starts_with("| `Check::"));
+    let texts = rows.flat_map(quoted);
+    let texts: Vec<&str> = texts
+        .filter(|text| text.starts_with("client_ip:"))
+        .collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    for text in texts {
+        let text = format!("limits: [{{ name: minute, quota: 100/minute }}]\n{text}");
+        Rules::parse(&text).unwrap_or_else(|problems| panic!("{text}: {problems}"));
+    }
 }
 
 fn examples() -> Vec<(String, String)> {
@@ -169,6 +206,67 @@ fn example_documents_pass_their_tests() {
         let report = rules.test();
         assert!(report.is_passed() && report.passed > 1, "{name}: {report}");
     }
+}
+
+/// Sends 200 requests at once, and returns the number of admitted requests.
+async fn admitted(
+    layer: &RateLimitLayer<MemoryStore>,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> usize {
+    let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
+    let service = layer.layer(inner);
+    let mut admitted = 0;
+    for _ in 0..200 {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let balancer = IpAddr::from([10, 0, 0, 1]);
+        let request = request.extension(balancer).body(()).expect("a request");
+        let Ok(response) = service.clone().oneshot(request).await;
+        admitted += usize::from(response.status() == StatusCode::OK);
+    }
+    admitted
+}
+
+#[tokio::test]
+async fn starting_point_admits_what_it_says() {
+    let clock = ManualClock::default();
+    let store = MemoryStore::with_clock(1_000, clock.clone());
+    let rules = Rules::parse(STARTING_POINT).expect("valid");
+    let layer = RateLimitLayer::new(store, rules.policy());
+    let one = ("x-forwarded-for", "192.0.2.1");
+    let other = ("x-forwarded-for", "192.0.2.2");
+    let (ann, bob) = (
+        ("authorization", "Bearer ann"),
+        ("authorization", "Bearer bob"),
+    );
+    let orders = "/api/orders/7";
+    for (method, path, headers, expected) in [
+        ("POST", "/login", &[one][..], 5),
+        ("POST", "/login", &[other], 5),
+        ("GET", "/login", &[one], 200),
+        ("GET", orders, &[one, ann], 120),
+        // A user has the same counter on all paths and at all addresses.
+        ("GET", "/api", &[other, ann], 0),
+        ("GET", orders, &[one, bob], 120),
+        ("GET", orders, &[one], 120),
+        ("GET", "/search?q=rust", &[one, ann], 20),
+        ("GET", "/search?q=axum", &[one, bob], 0),
+        ("GET", "/search", &[other], 20),
+        ("GET", "/healthz", &[one], 200),
+    ] {
+        let found = admitted(&layer, method, path, headers).await;
+        assert_eq!(found, expected, "{method} {path} {headers:?}");
+    }
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(admitted(&layer, "GET", "/search", &[one]).await, 10);
+    assert_eq!(admitted(&layer, "GET", orders, &[ann]).await, 2);
+    clock.advance(Duration::from_secs(59));
+    assert_eq!(admitted(&layer, "POST", "/login", &[one]).await, 5);
+    assert_eq!(admitted(&layer, "GET", orders, &[ann]).await, 118);
 }
 
 #[test]
