@@ -13,7 +13,11 @@ impl Document {
     /// # Errors
     /// Returns [`Problems`] with all errors of form.
     pub fn parse(text: &str) -> Result<Self, Problems> {
-        let tree = read::tree(text, crate::Rules::DEFAULT_MAX_BYTES)?;
+        Self::parse_up_to(text, crate::Rules::DEFAULT_MAX_BYTES)
+    }
+
+    pub(crate) fn parse_up_to(text: &str, max_bytes: usize) -> Result<Self, Problems> {
+        let tree = read::tree(text, max_bytes)?;
         let mut reading = read::Reading::new(&tree);
         let document = reading.document();
         if reading.problems.is_empty() {

@@ -1,7 +1,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use tower_quota::{Policy, RequestHead, explain::Explained, key::ClientIp};
+use tower_quota::{Policy, key::ClientIp};
 
 use crate::code_parts::CodeParts;
 use crate::document::Document;
@@ -98,26 +98,23 @@ impl Rules {
     fn compile(
         document: Document,
         parts: &CodeParts,
-        mut warnings: Problems,
+        mut problems: Problems,
         locate: &dyn Fn(&mut Problem) -> bool,
     ) -> Result<Self, Problems> {
-        let compiled = compile::compile(&document, parts);
-        for problem in compiled.as_ref().err().into_iter().flatten() {
-            warnings.push(problem.clone());
-        }
-        for problem in warnings.iter_mut() {
+        let compiled = compile::compile(&document, parts, &mut problems);
+        for problem in problems.iter_mut() {
             locate(problem);
         }
-        warnings.sort();
+        problems.sort();
         match compiled {
-            Ok(compiled) => Ok(Self {
+            Some(compiled) if !problems.has_errors() => Ok(Self {
                 inner: Arc::new(RulesInner {
                     document,
                     compiled,
-                    warnings,
+                    warnings: problems,
                 }),
             }),
-            Err(_) => Err(warnings),
+            _ => Err(problems),
         }
     }
 
@@ -138,16 +135,8 @@ impl Rules {
         compile::client_ip(&self.inner.document.client_ip)
     }
 
-    pub(crate) fn granted(&self, head: &RequestHead<'_>) -> compile::Granted<'_> {
-        self.inner.compiled.granted(head)
-    }
-
     pub(crate) fn compiled(&self) -> &compile::Compiled {
         &self.inner.compiled
-    }
-
-    pub(crate) fn explained(&self, head: &RequestHead<'_>) -> Explained {
-        self.inner.compiled.explain(head)
     }
 
     /// Returns the parts of the document without an effect.

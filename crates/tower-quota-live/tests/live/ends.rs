@@ -53,8 +53,22 @@ async fn cut_file_never_replaces_whole_one() {
 
 #[tokio::test]
 async fn file_written_with_a_pause_is_read_whole() {
+    write_with_a_pause("").await;
+}
+
+#[tokio::test]
+async fn including_file_written_with_a_pause_is_read_whole() {
+    write_with_a_pause("include: org.yaml\n").await;
+}
+
+/// Writes a file that begins with these lines, and pauses after its first limit.
+async fn write_with_a_pause(first_lines: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rules.yaml");
+    let organisation = "instances: 1\nend: true\n";
+    fs::write(folder.path().join("org.yaml"), organisation).unwrap();
+    let whole = |units| first_lines.to_owned() + &whole(units);
+    let cut = |units| first_lines.to_owned() + &cut(units);
     fs::write(&path, whole(500)).unwrap();
     let options = LiveOptions::new().poll_every(Duration::from_secs(600));
     let instance = Instance::start(FileRules::new(&path).unwrap(), options).await;
@@ -133,6 +147,32 @@ async fn included_file_is_followed() {
     })
     .await;
     assert_eq!(instance.limits("ann").await, [700, 7]);
+}
+
+#[tokio::test]
+async fn included_file_may_appear_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, shared) = (folder.path().join("service"), folder.path().join("shared"));
+    fs::create_dir(&service).unwrap();
+    let path = service.join("rules.yaml");
+    let own = "include: ../shared/org.yaml\nlimits: [{ name: two, quota: 7 per 300 days fixed_window, key: header user }]\n";
+    fs::write(&path, own).unwrap();
+    let options = LiveOptions::new().poll_every(Duration::from_secs(600));
+    let instance = Instance::start(FileRules::new(&path).unwrap(), options).await;
+    let error = instance.live.state().last_error.unwrap_or_default();
+    assert!(
+        error.contains("\"../shared/org.yaml\" cannot be included"),
+        "{error}"
+    );
+    assert!(!instance.live.is_ready());
+    fs::create_dir(&shared).unwrap();
+    fs::write(shared.join("org.yaml"), cut(500)).unwrap();
+    eventually("the included file is in force", async || {
+        instance.live.refresh().await;
+        instance.limits("ann").await == [500, 7]
+    })
+    .await;
+    assert!(instance.live.state().is_healthy());
 }
 
 #[tokio::test]

@@ -24,11 +24,10 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        self.prefixes(&place, rule.prefix_v4, rule.prefix_v6);
-    }
-
-    fn prefixes(&mut self, place: &DocumentPlace, v4: Option<u8>, v6: Option<u8>) {
-        for (field, bits, most) in [("prefix_v4", v4, 32), ("prefix_v6", v6, 128)] {
+        for (field, bits, most) in [
+            ("prefix_v4", rule.prefix_v4, 32),
+            ("prefix_v6", rule.prefix_v6, 128),
+        ] {
             if let Some(bits) = bits
                 && !(1..=most).contains(&bits)
             {

@@ -6,7 +6,7 @@ use tower_quota::Quota;
 
 use super::Checker;
 use crate::compile::KeyPatterns;
-use crate::document::{AssignRule, Grants, KeyRule, Match};
+use crate::document::{AssignRule, KeyRule, Many, Match};
 use crate::problem::DocumentPlace;
 use crate::text::{KeyText, TierText};
 
@@ -41,7 +41,7 @@ impl<'d> Checker<'d> {
     }
 
     fn keys_of(&mut self, place: &DocumentPlace, rule: &'d AssignRule, assigned: &mut KeyPatterns) {
-        for (index, matching) in rule.when.iter().flat_map(|when| &when.0).enumerate() {
+        for (index, matching) in Many::of(&rule.when).iter().enumerate() {
             if rule.key.is_some() && matching.key.is_some() {
                 let place = place.field("when").index(index).field("key");
                 self.error(
@@ -51,7 +51,7 @@ impl<'d> Checker<'d> {
             }
         }
         let is_simple = rule.when.is_none() && matches!(rule.tier, TierText::Named(_));
-        for (position, pattern) in rule.key.iter().flat_map(|keys| &keys.0).enumerate() {
+        for (position, pattern) in Many::of(&rule.key).iter().enumerate() {
             if let Some(earlier) = assigned.covering(pattern) {
                 let text = format_args!(
                     "{:?} is never reached, since {:?} before it takes the same keys: move it up, or remove it",
@@ -74,7 +74,7 @@ impl<'d> Checker<'d> {
             let mut names = matching.header.keys().filter(|_| !is_verified);
             names.find(|name| !self.is_trusted(name.as_str()))
         };
-        let matches = rule.when.iter().flat_map(|when| &when.0).enumerate();
+        let matches = Many::of(&rule.when).iter().enumerate();
         let mut found = matches.filter_map(|(index, matching)| Some((index, forgeable(matching)?)));
         let Some((index, header)) = found.next() else {
             return;
@@ -113,21 +113,10 @@ impl<'d> Checker<'d> {
 
     /// Returns a limit that has a larger quota for a tier, or does not apply.
     fn larger_limit(&self, tier: &'d str) -> Option<&'d str> {
-        let (tiers, mut seen) = (&self.document.tiers, HashSet::new());
         let mut granted = HashSet::new();
-        let mut next = Some(tier);
-        while let Some(name) = next.filter(|name| seen.insert(*name)) {
-            let rule = tiers.get(name)?;
-            if let Some(limit) = self.larger_grant(&rule.limits, &mut granted) {
-                return Some(limit);
-            }
-            next = rule.extends.as_ref().map(|name| name.as_str());
-        }
-        None
-    }
-
-    fn larger_grant(&self, grants: &'d Grants, granted: &mut HashSet<&'d str>) -> Option<&'d str> {
-        for (name, grant) in grants {
+        let document = self.document;
+        let extended = document.extended(tier);
+        for (name, grant) in extended.flat_map(|rule| &rule.limits) {
             let name = name.as_str();
             let Some(limit) = self.limits.get(name).filter(|_| granted.insert(name)) else {
                 continue;

@@ -1,8 +1,7 @@
 //! Checks the lists `skip`, `allow` and `block`.
 
 use super::Checker;
-use crate::document::KeyRule;
-use crate::document::Match;
+use crate::document::{KeyRule, Many, Match};
 use crate::problem::DocumentPlace;
 use crate::text::KeyText;
 
@@ -19,16 +18,10 @@ impl<'d> Checker<'d> {
     }
 
     fn everything(&mut self, field: &str, place: DocumentPlace, matching: &Match) {
-        let covers_keys = matching
-            .key
-            .as_ref()
-            .is_some_and(|keys| keys.0.iter().any(|key| key.as_str() == "*"));
-        let covers_networks = matching.network.as_ref().is_some_and(|networks| {
-            networks
-                .0
-                .iter()
-                .any(|network| network.as_str().ends_with("/0"))
-        });
+        let mut keys = Many::of(&matching.key).iter();
+        let mut networks = Many::of(&matching.network).iter();
+        let covers_keys = keys.any(|key| key.as_str() == "*");
+        let covers_networks = networks.any(|network| network.as_str().ends_with("/0"));
         let mut rest = matching.clone();
         if covers_keys {
             rest.key = None;

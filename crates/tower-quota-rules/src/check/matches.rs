@@ -1,7 +1,7 @@
 //! Finds conditions that match no request, and checks conditions from your code.
 
 use super::{Checker, all_limits};
-use crate::document::{Match, PathMatch};
+use crate::document::{Many, Match, PathMatch};
 use crate::problem::DocumentPlace;
 use crate::text::PathRegex;
 
@@ -9,23 +9,30 @@ impl<'d> Checker<'d> {
     pub(super) fn matches(&mut self) {
         let document = self.document;
         for limit in all_limits(document) {
-            for (field, matches) in [("when", &limit.rule.when), ("unless", &limit.rule.unless)] {
-                if let Some(matches) = matches {
-                    self.each_of(&limit.place().field(field), &matches.0);
-                }
-            }
+            let place = limit.place();
+            self.each_of(&place.field("when"), Many::of(&limit.rule.when));
+            self.each_of(&place.field("unless"), Many::of(&limit.rule.unless));
         }
         for (index, rule) in document.assign.iter().enumerate() {
-            if let Some(matches) = &rule.when {
-                let place = DocumentPlace::of("assign").index(index).field("when");
-                self.each_of(&place, &matches.0);
-            }
+            let place = DocumentPlace::of("assign").index(index).field("when");
+            self.each_of(&place, Many::of(&rule.when));
         }
         for (index, route) in document.routes.iter().enumerate() {
-            self.matching(
-                &DocumentPlace::of("routes").index(index).field("match"),
-                &route.matching,
-            );
+            let place = DocumentPlace::of("routes").index(index);
+            let matching = place.field("match");
+            self.matching(&matching, &route.matching);
+            if route.matching.is_empty() {
+                self.warning(
+                    matching,
+                    "this route matches every request: write its limits under \"limits\"",
+                );
+            }
+            if route.limits.is_empty() {
+                self.warning(
+                    place.field("limits"),
+                    "this route has no limits: add one, or remove the route",
+                );
+            }
         }
         for (field, list) in document.lists() {
             self.each_of(&DocumentPlace::of(field), list);
@@ -43,7 +50,7 @@ impl<'d> Checker<'d> {
             let text = "matched routes are axum's: build the service with the feature `axum`, or use \"path\"";
             self.error(place.field("route"), text);
         }
-        for (index, name) in matching.code.iter().flat_map(|names| &names.0).enumerate() {
+        for (index, name) in Many::of(&matching.code).iter().enumerate() {
             let place = place.field("code").index(index);
             self.part(place, "condition", name, &self.parts.conditions);
         }
@@ -51,12 +58,10 @@ impl<'d> Checker<'d> {
             let place = place.field("claim").field(name.as_str());
             self.part(place, "claim", name, &self.parts.claims);
         }
-        for (index, path) in matching.path.iter().flat_map(|paths| &paths.0).enumerate() {
+        for (index, path) in Many::of(&matching.path).iter().enumerate() {
             self.path(|| place.field("path").index(index), path);
         }
-        if let Some(excluded) = &matching.not {
-            self.each_of(&place.field("not"), &excluded.0);
-        }
+        self.each_of(&place.field("not"), Many::of(&matching.not));
     }
 
     fn path(&mut self, place: impl Fn() -> DocumentPlace, path: &PathMatch) {

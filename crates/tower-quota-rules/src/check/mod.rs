@@ -10,9 +10,7 @@ mod limits;
 mod lists;
 mod matches;
 mod most_limits;
-mod names;
 mod overrides;
-mod routes;
 mod samples;
 mod tiers;
 
@@ -20,7 +18,6 @@ use std::collections::HashSet;
 
 use indexmap::IndexMap;
 
-pub(crate) use self::names::repeated_limit;
 use crate::code_parts::CodeParts;
 use crate::document::{Document, LimitRule};
 use crate::problem::{DocumentPlace, Problem, Problems, nearest};
@@ -37,11 +34,17 @@ pub(crate) struct KnownNames {
 }
 
 pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) -> Problems {
-    let mut limits = IndexMap::new();
+    let mut limits: IndexMap<&str, PlacedLimit<'_>> = IndexMap::new();
+    let mut problems = Problems::default();
     for limit in all_limits(document) {
-        limits.entry(limit.rule.name.as_str()).or_insert(limit);
+        let name = limit.rule.name.as_str();
+        let first = limits.entry(name).or_insert(limit);
+        // Leave repeated names of a partial document to the reader, which sees all limits.
+        if !core::ptr::eq(first.rule, limit.rule) && !known.is_partial {
+            let place = limit.place().field("name");
+            problems.push(repeated_limit(place, name, &first.place()));
+        }
     }
-    let problems = Problems::default();
     let mut checker = Checker {
         document,
         parts,
@@ -50,7 +53,6 @@ pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) 
         problems,
     };
     checker.root();
-    checker.names();
     checker.code();
     checker.limits();
     checker.tiers();
@@ -58,7 +60,6 @@ pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) 
     checker.overrides();
     checker.lists();
     checker.matches();
-    checker.routes();
     checker.samples();
     checker.problems
 }
@@ -72,15 +73,16 @@ struct Checker<'d> {
     problems: Problems,
 }
 
+/// A limit of a document, and where it is.
 #[derive(Clone, Copy)]
-struct PlacedLimit<'d> {
-    rule: &'d LimitRule,
+pub(crate) struct PlacedLimit<'d> {
+    pub(crate) rule: &'d LimitRule,
     position: usize,
     route: Option<usize>,
 }
 
 impl PlacedLimit<'_> {
-    fn place(&self) -> DocumentPlace {
+    pub(crate) fn place(&self) -> DocumentPlace {
         match self.route {
             None => DocumentPlace::of("limits").index(self.position),
             Some(route) => DocumentPlace::of("routes")
@@ -91,7 +93,7 @@ impl PlacedLimit<'_> {
     }
 }
 
-fn all_limits(document: &Document) -> impl Iterator<Item = PlacedLimit<'_>> {
+pub(crate) fn all_limits(document: &Document) -> impl Iterator<Item = PlacedLimit<'_>> {
     let routes = document.routes.iter().enumerate();
     let lists = core::iter::once((None, &document.limits))
         .chain(routes.map(|(index, route)| (Some(index), &route.limits)));
@@ -103,6 +105,13 @@ fn all_limits(document: &Document) -> impl Iterator<Item = PlacedLimit<'_>> {
             route,
         })
     })
+}
+
+pub(crate) fn repeated_limit(place: DocumentPlace, name: &str, first: &DocumentPlace) -> Problem {
+    let text = format_args!(
+        "the limit {name:?} is there already, at {first}: give each a name of its own"
+    );
+    Problem::error(place, text)
 }
 
 impl<'d> Checker<'d> {

@@ -97,7 +97,7 @@ fn parts(matching: &Match) -> Vec<Vec<Option<String>>> {
 }
 
 fn only<T>(values: &Option<Many<T>>) -> Option<&T> {
-    match &values.as_ref()?.0[..] {
+    match Many::of(values) {
         [only] => Some(only),
         _ => None,
     }

@@ -14,18 +14,12 @@ struct Meaning {
 impl Checker<'_> {
     pub(super) fn overrides(&mut self) {
         let document = self.document;
-        let assigns_by_key = document.assign.iter().any(|rule| rule.key.is_some());
-        let uses_keys = !document.overrides.is_empty() || assigns_by_key;
-        if !uses_keys {
-            return;
-        }
-        let field = if document.overrides.is_empty() {
-            "assign"
-        } else {
-            "overrides"
+        let field = match document.overrides.is_empty() {
+            false => "overrides",
+            true if document.assigns_by_key() => "assign",
+            true => return,
         };
-        let key = self.document.defaults.key();
-        let meaning = match meaning(key) {
+        let meaning = match meaning(document.defaults.key()) {
             Ok(meaning) => meaning,
             Err(reason) => {
                 let text = format_args!(

@@ -14,7 +14,7 @@ use super::tiers::{Granted, Tiers};
 use crate::code_parts::CodeParts;
 use crate::document::{Document, Match};
 use crate::explain::{ListName, QuotaSource};
-use crate::problem::{DocumentPlace, Problem, Problems};
+use crate::problem::{DocumentPlace, Problems};
 
 pub(crate) struct Compiled {
     pub(crate) policy: Policy,
@@ -37,11 +37,12 @@ struct Index {
     positions: HashMap<Box<str>, u32>,
 }
 
-/// Compiles a checked document.
-///
-/// # Errors
-/// Returns [`Problems`] of all parts that do not compile.
-pub(crate) fn compile(document: &Document, code: &CodeParts) -> Result<Compiled, Problems> {
+/// Compiles a checked document, and adds a problem for each part that does not compile.
+pub(crate) fn compile(
+    document: &Document,
+    code: &CodeParts,
+    problems: &mut Problems,
+) -> Option<Compiled> {
     let mut context = Context {
         document,
         code,
@@ -49,11 +50,7 @@ pub(crate) fn compile(document: &Document, code: &CodeParts) -> Result<Compiled,
         default_key: Arc::default(),
     };
     context.default_key = Arc::new(context.source(document.defaults.key()));
-    let mut problems = Problems::default();
-    match context.compile(&mut problems) {
-        Some(compiled) if !problems.has_errors() => Ok(compiled),
-        _ => Err(problems),
-    }
+    context.compile(problems)
 }
 
 impl Compiled {
@@ -123,11 +120,11 @@ impl Context<'_> {
     fn compile(&self, problems: &mut Problems) -> Option<Compiled> {
         let document = self.document;
         let mut limits: Vec<(Limit, DocumentPlace)> = Vec::new();
-        let mut names: HashMap<&str, u32> = HashMap::new();
+        let mut positions: HashMap<Box<str>, u32> = HashMap::new();
         let (mut everywhere, mut matches) = (Vec::new(), Vec::<(&Match, (u32, u32))>::new());
         for (at, rule) in document.limits.iter().enumerate() {
             let position = number(limits.len());
-            names.insert(rule.name.as_str(), position);
+            positions.insert(rule.name.as_str().into(), position);
             limits.push((
                 self.limit(rule, true),
                 DocumentPlace::of("limits").index(at),
@@ -144,7 +141,7 @@ impl Context<'_> {
             let place = DocumentPlace::of("routes").index(at).field("limits");
             let first = number(limits.len());
             for (at, rule) in route.limits.iter().enumerate() {
-                names.insert(rule.name.as_str(), number(limits.len()));
+                positions.insert(rule.name.as_str().into(), number(limits.len()));
                 limits.push((self.limit(rule, false), place.index(at)));
             }
             matches.push((&route.matching, (first, number(limits.len()))));
@@ -152,11 +149,8 @@ impl Context<'_> {
         let index = Arc::new(Index {
             everywhere,
             matches: Matches::new(matches, self),
-            tiers: Tiers::new(self, &names, problems),
-            positions: names
-                .iter()
-                .map(|(name, at)| ((*name).into(), *at))
-                .collect(),
+            tiers: Tiers::new(self, &positions, problems),
+            positions,
         });
         let policy = self.policy(limits, &index, problems)?;
         let lists = Lists {
@@ -183,7 +177,7 @@ impl Context<'_> {
             match policy.try_instances(instances) {
                 Ok(divided) => policy = divided,
                 Err(error) => {
-                    problems.push(Problem::error(DocumentPlace::of("instances"), error));
+                    problems.error(DocumentPlace::of("instances"), error);
                     return None;
                 }
             }
@@ -206,21 +200,18 @@ impl Context<'_> {
         let chooser = Arc::clone(index);
         let choose =
             move |head: &RequestHead<'_>, chosen: &mut Chosen<'_>| chooser.choose(head, chosen);
-        match policy.clone().try_choose(
-            limits
-                .iter()
-                .map(|(limit, _)| limit)
-                .zip(0..)
-                .map(with_tiers),
-            choose,
-        ) {
+        let positioned = limits.iter().map(|(limit, _)| limit).zip(0..);
+        match policy
+            .clone()
+            .try_choose(positioned.map(with_tiers), choose)
+        {
             Ok(policy) => Some(policy),
             Err(_) => {
                 // Add the limits one by one, to report the places of all invalid limits.
                 for (limit, place) in limits {
                     match policy.clone().try_limit(limit) {
                         Ok(added) => policy = added,
-                        Err(error) => problems.push(Problem::error(place, error)),
+                        Err(error) => problems.error(place, error),
                     }
                 }
                 None

@@ -66,19 +66,14 @@ impl KeySource {
     ///
     /// Returns the key, and the position of its part unless the text belongs to any part.
     pub(crate) fn parse(&self, text: &str) -> Option<(Option<usize>, Key<'static>)> {
-        let others = self
-            .parts
-            .iter()
-            .enumerate()
-            .filter(|(_, part)| !part.is_text);
-        let other = |(position, part): (usize, &KeyPart)| {
-            Some((Some(position), part.extractor.parse(text)?))
-        };
-        let texts = self.parts.iter().filter(|part| part.is_text);
-        let text = |part: &KeyPart| Some((None, part.extractor.parse(text)?));
-        others
-            .filter_map(other)
-            .next()
-            .or_else(|| texts.filter_map(text).next())
+        let mut found = None;
+        for (position, part) in self.parts.iter().enumerate() {
+            match part.extractor.parse(text) {
+                Some(key) if part.is_text => _ = found.get_or_insert((None, key)),
+                Some(key) => return Some((Some(position), key)),
+                None => {}
+            }
+        }
+        found
     }
 }

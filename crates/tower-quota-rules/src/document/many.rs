@@ -11,6 +11,13 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Many<T>(pub Vec<T>);
 
+impl<T> Many<T> {
+    /// Returns the values of a field, or an empty list if the field is absent.
+    pub(crate) fn of(values: &Option<Self>) -> &[T] {
+        values.as_ref().map_or(&[], |values| &values.0)
+    }
+}
+
 impl<T> From<T> for Many<T> {
     fn from(one: T) -> Self {
         Self(vec![one])

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AssignRule, ClientIpRule, Defaults, LimitRule, Match, OverrideRule, RouteRule, Sample, TierRule,
+    AssignRule, ClientIpRule, Defaults, LimitRule, Many, Match, OverrideRule, RouteRule, Sample,
+    TierRule,
 };
 use crate::text::{HeaderText, NameText};
 
@@ -99,17 +100,29 @@ impl Document {
     pub(crate) fn all_matches(&self) -> Vec<&Match> {
         let conditions = self
             .all_limits()
-            .flat_map(|limit| limit.when.iter().chain(&limit.unless))
-            .chain(self.assign.iter().filter_map(|rule| rule.when.as_ref()));
-        let mut rest: Vec<&Match> = conditions.flat_map(|many| &many.0).collect();
+            .flat_map(|limit| [&limit.when, &limit.unless])
+            .chain(self.assign.iter().map(|rule| &rule.when));
+        let mut rest: Vec<&Match> = conditions.flat_map(Many::of).collect();
         rest.extend(self.routes.iter().map(|route| &route.matching));
         rest.extend(self.lists().iter().flat_map(|(_, list)| *list));
         let mut all = Vec::new();
         while let Some(matching) = rest.pop() {
             all.push(matching);
-            rest.extend(matching.not.iter().flat_map(|many| &many.0));
+            rest.extend(Many::of(&matching.not));
         }
         all
+    }
+
+    /// Returns a tier and the tiers that it extends, the nearest first. A cycle ends after all tiers.
+    pub(crate) fn extended(&self, tier: &str) -> impl Iterator<Item = &TierRule> {
+        let first = self.tiers.get(tier);
+        let next = |rule: &&TierRule| self.tiers.get(rule.extends.as_ref()?);
+        core::iter::successors(first, next).take(self.tiers.len())
+    }
+
+    /// Returns whether an assignment compares the key of `defaults`.
+    pub(crate) fn assigns_by_key(&self) -> bool {
+        self.assign.iter().any(|rule| rule.key.is_some())
     }
 
     /// Returns the names of the limits that another document lacks.

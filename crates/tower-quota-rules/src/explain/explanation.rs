@@ -3,7 +3,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use tower_quota::{
-    Key, Name, Quota, Reason, RequestHead,
+    Key, Name, Over, Reason, RequestHead,
     explain::{Explained, ExplainedLimit, SampleContext},
 };
 
@@ -87,13 +87,13 @@ impl Rules {
     /// ```
     #[must_use]
     pub fn explain(&self, head: &RequestHead<'_>) -> Explanation {
-        self.explain_as(head, self.explained(head), &hashed)
+        self.explain_as(head, self.compiled().explain(head), &hashed)
     }
 
     /// Explains like [`explain`](Self::explain), with readable keys, which may be secrets.
     #[must_use]
     pub fn explain_with_keys(&self, head: &RequestHead<'_>) -> Explanation {
-        self.explain_as(head, self.explained(head), &readable_key)
+        self.explain_as(head, self.compiled().explain(head), &readable_key)
     }
 
     /// Returns the effect of a running layer with these rules on a request.
@@ -107,10 +107,10 @@ impl Rules {
         explained: Explained,
         show: &dyn Fn(&Key<'_>) -> String,
     ) -> Explanation {
-        let granted = self.granted(&head.of_sample());
+        let granted = self.compiled().granted(&head.of_sample());
         let mut explanation = Explanation {
             outcome: OutcomeText::Counted,
-            tier: granted.tier.map(|(name, _)| text(name)),
+            tier: granted.tier.map(|(name, _)| name.to_owned()),
             tier_from: granted.tier.map(|(_, source)| match source {
                 TierSource::Override => "override".into(),
                 TierSource::Extension => "code".into(),
@@ -141,32 +141,23 @@ impl Rules {
                     .collect();
                 for limit in &limits {
                     let rule = rules.get(limit.name.as_str());
-                    let source = rule.map_or(QuotaSource::Service, |(rule, position)| {
-                        source_of(limit, rule, *position, &granted)
+                    explanation.limits.push(LimitExplanation {
+                        name: text(limit.name),
+                        quota: limit.quota.into(),
+                        source: rule.map_or(QuotaSource::Service, |(rule, position)| {
+                            source_of(limit, rule, *position, &granted)
+                        }),
+                        scope: text(limit.key.scope()),
+                        key: show(&limit.key),
+                        cost: limit.cost,
+                        shadow: limit.is_shadow,
+                        over: (limit.over != Over::Refuse).then(|| limit.over.into()),
                     });
-                    explanation
-                        .limits
-                        .push(LimitExplanation::of(limit, source, show));
                 }
             }
             _ => {}
         }
         explanation
-    }
-}
-
-impl LimitExplanation {
-    fn of(limit: &ExplainedLimit, source: QuotaSource, show: &dyn Fn(&Key<'_>) -> String) -> Self {
-        Self {
-            name: text(limit.name),
-            quota: Quota::into(limit.quota),
-            source,
-            scope: text(limit.key.scope()),
-            key: show(&limit.key),
-            cost: limit.cost,
-            shadow: limit.is_shadow,
-            over: OverText::of(limit.over),
-        }
     }
 }
 

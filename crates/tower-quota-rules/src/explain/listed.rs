@@ -2,8 +2,9 @@ use core::fmt;
 
 use tower_quota::{Key, RequestHead};
 
-use crate::document::Match;
+use crate::document::{Many, Match};
 use crate::rules::Rules;
+use crate::text::{KeyPattern, Network};
 
 /// A list of a document that decides before the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +43,13 @@ impl Rules {
         };
         match (&entry.key, &entry.network, key.to_address()) {
             _ if !rest.is_empty() => false,
-            (Some(patterns), None, _) => {
-                let mut patterns = patterns.0.iter();
-                self.compiled().compares(key)
-                    && patterns.any(|pattern| pattern.matches(key.as_bytes()))
+            (Some(Many(patterns)), None, _) => {
+                let matches = |pattern: &KeyPattern| pattern.matches(key.as_bytes());
+                self.compiled().compares(key) && patterns.iter().any(matches)
             }
-            (None, Some(networks), Some(address)) => {
-                let mut networks = networks.0.iter();
-                networks.any(|network| network.to_net().contains(&address))
+            (None, Some(Many(networks)), Some(address)) => {
+                let contains = |network: &Network| network.to_net().contains(&address);
+                networks.iter().any(contains)
             }
             _ => false,
         }

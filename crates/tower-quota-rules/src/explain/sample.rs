@@ -5,6 +5,8 @@ use http::header::HOST;
 
 use tower_quota::explain::SampleContext;
 
+#[cfg(feature = "axum")]
+use crate::document::Many;
 use crate::document::SampleRequest;
 use crate::rules::Rules;
 
@@ -54,8 +56,8 @@ impl Rules {
         #[cfg(feature = "axum")]
         {
             let matches = self.document().all_matches().into_iter();
-            let routes = matches.filter_map(|matching| matching.route.as_ref());
-            let routes = routes.flat_map(|many| &many.0).map(|route| &**route);
+            let routes = matches.flat_map(|matching| Many::of(&matching.route));
+            let routes = routes.map(|route| &**route);
             context = context.route_of_path(path, routes);
         }
         let _ = path;

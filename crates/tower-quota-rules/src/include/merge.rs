@@ -1,115 +1,159 @@
-use core::fmt::Display;
-use std::io;
-use std::path::Path;
+use std::collections::HashSet;
 
-use indexmap::map::Entry;
+use indexmap::IndexMap;
 
-use super::loosened::Loosened;
-use crate::document::{Document, KeyRule, Match};
-use crate::problem::{DocumentPlace, Problem, Problems};
+use crate::check::all_limits;
+use crate::document::{Document, Grants, Match, TierRule};
+use crate::problem::{DocumentPlace, Problems};
+use crate::text::{NameText, TierText};
 
+/// A document that is merged with the document that it includes, whose limits it cannot loosen.
 pub(super) struct Merge<'d> {
     /// The path of the included document, as it is written.
     name: &'d str,
-    pub(super) problems: Problems,
+    /// The names of the included limits.
+    limits: HashSet<NameText>,
+    problems: Problems,
 }
 
-impl<'d> Merge<'d> {
-    pub(super) fn new(name: &'d str) -> Self {
-        Self {
-            name,
-            problems: Problems::default(),
-        }
-    }
-
-    fn error(&mut self, place: DocumentPlace, text: impl Display) {
-        self.problems.push(Problem::error(place, text));
-    }
-
-    pub(super) fn included(
-        &mut self,
-        read: impl FnOnce(&Path) -> io::Result<String>,
-        must_end: bool,
-        max_bytes: usize,
-    ) -> Option<Document> {
-        let path = Path::new(self.name);
-        let text = match path.is_absolute() {
-            true => Err("its path is not relative to the folder of this document".into()),
-            false => read(path).map_err(|error| error.to_string()),
-        };
-        let document = text.and_then(|text| {
-            if text.len() > max_bytes {
-                return Err(format!("it has more than {max_bytes} bytes"));
-            }
-            parse(&text, must_end)
-        });
-        match document {
-            Ok(document) => Some(document),
-            Err(reason) => {
-                let message = format!("{:?} cannot be included, since {reason}", self.name);
-                self.problems.push(Problem {
-                    message,
-                    help: Some("correct it, or remove \"include\"".into()),
-                    ..Problem::error(DocumentPlace::of("include"), "")
-                });
-                None
-            }
-        }
-    }
-
+impl Merge<'_> {
     /// Returns the included document with the parts of another document after its own.
-    pub(super) fn of(&mut self, mut merged: Document, mut own: Document) -> Document {
-        for loosened in Loosened::all(&merged, &own) {
-            self.error(
-                loosened.place,
-                format_args!("{}: {}", loosened.text, loosened.fix),
-            );
-        }
-        self.defaults(&mut merged, &mut own);
-        self.one_of("version", &mut merged.version, own.version);
-        self.one_of("client_ip", &mut merged.client_ip, own.client_ip);
-        self.one_of("instances", &mut merged.instances, own.instances);
-        self.one_of("regions", &mut merged.regions, own.regions);
-        let former = own.former_regions;
-        self.one_of("former_regions", &mut merged.former_regions, former);
+    pub(super) fn merged(
+        name: &str,
+        mut merged: Document,
+        mut own: Document,
+    ) -> Result<Document, Problems> {
+        let limits = merged.all_limits().map(|rule| rule.name.clone());
+        let mut merge = Merge {
+            name,
+            limits: limits.collect(),
+            problems: Problems::default(),
+        };
+        merge.lists(&own);
+        merge.limits(&own);
+        merge.tiers(&mut merged, core::mem::take(&mut own.tiers));
+        merge.clients(&merged, &own);
+        merge.defaults(&mut merged, &mut own);
+        merge.one_of("version", &mut merged.version, own.version);
+        merge.one_of("client_ip", &mut merged.client_ip, own.client_ip);
+        merge.one_of("instances", &mut merged.instances, own.instances);
+        merge.one_of("close_after", &mut merged.close_after, own.close_after);
+        merge.one_of("regions", &mut merged.regions, own.regions);
+        merge.one_of(
+            "former_regions",
+            &mut merged.former_regions,
+            own.former_regions,
+        );
         merged.limits.append(&mut own.limits);
         merged.routes.append(&mut own.routes);
         merged.assign.append(&mut own.assign);
         merged.block.append(&mut own.block);
         merged.trusted_headers.append(&mut own.trusted_headers);
-        for (name, tier) in own.tiers {
-            match merged.tiers.entry(name) {
-                Entry::Occupied(mut known) => {
-                    let limits = &mut known.get_mut().limits;
-                    let both = limits.iter().chain(&tier.limits);
-                    *limits = both.map(|(name, grant)| (name.clone(), *grant)).collect();
-                }
-                Entry::Vacant(entry) => {
-                    entry.insert(tier);
-                }
-            }
-        }
         merged.overrides.extend(own.overrides);
         merged.allow_empty |= own.allow_empty;
         // The tests of the included document list its limits only.
         merged.tests = own.tests;
         merged.end = own.end;
-        merged
+        if merge.problems.is_empty() {
+            Ok(merged)
+        } else {
+            Err(merge.problems)
+        }
+    }
+
+    fn lists(&mut self, own: &Document) {
+        for (field, list) in own.lists() {
+            if field != "block" && !list.is_empty() {
+                let text = "these requests would pass the included limits too: write them into the included document, or \"unless\" into your limits";
+                self.problems.error(DocumentPlace::of(field), text);
+            }
+        }
+    }
+
+    fn limits(&mut self, own: &Document) {
+        for limit in all_limits(own) {
+            let name = limit.rule.name.as_str();
+            if self.limits.contains(name) {
+                let text = format_args!(
+                    "the included document has a limit {name:?}: give yours another name"
+                );
+                self.problems.error(limit.place().field("name"), text);
+            }
+        }
+    }
+
+    fn tiers(&mut self, merged: &mut Document, own: IndexMap<NameText, TierRule>) {
+        for (name, tier) in own {
+            let place = DocumentPlace::of("tiers").field(name.as_str());
+            self.grants(&place, &tier.limits);
+            if tier.extends.is_some() && merged.tiers.contains_key(&name) {
+                let text = format_args!(
+                    "the included document has the tier {:?}: remove \"extends\", or give your tier another name",
+                    name.as_str()
+                );
+                self.problems.error(place.field("extends"), text);
+            }
+            let known = merged.tiers.entry(name).or_default();
+            known.extends = known.extends.take().or(tier.extends);
+            let both = known.limits.iter().chain(&tier.limits);
+            known.limits = both.map(|(name, grant)| (name.clone(), *grant)).collect();
+        }
+    }
+
+    fn clients(&mut self, merged: &Document, own: &Document) {
+        for (key, rule) in &own.overrides {
+            let place = DocumentPlace::of("overrides").field(key);
+            self.grants(&place, &rule.limits);
+            if merged.overrides.contains_key(key) {
+                let text = "the included document has an override of this key: keep one of the two";
+                self.problems.error(place.clone(), text);
+            }
+            if let Some(tier) = &rule.tier {
+                self.given(place.field("tier"), tier, merged);
+            }
+        }
+        for (position, rule) in own.assign.iter().enumerate() {
+            if let TierText::Named(tier) = &rule.tier {
+                let place = DocumentPlace::of("assign").index(position).field("tier");
+                self.given(place, tier, merged);
+            }
+        }
+    }
+
+    fn grants(&mut self, place: &DocumentPlace, grants: &Grants) {
+        for (name, _) in grants {
+            if self.limits.contains(name) {
+                let name = name.as_str();
+                let text = format_args!(
+                    "only the included document gives other quotas of {name:?}: remove it"
+                );
+                self.problems.error(place.field("limits").field(name), text);
+            }
+        }
+    }
+
+    /// Refuses a client with a tier that has other quotas of included limits.
+    fn given(&mut self, place: DocumentPlace, tier: &NameText, merged: &Document) {
+        let tier = tier.as_str();
+        let mut grants = merged.extended(tier).flat_map(|rule| &rule.limits);
+        if let Some((limit, _)) = grants.find(|(limit, _)| self.limits.contains(*limit)) {
+            let text = format_args!(
+                "the tier {tier:?} has another quota of {:?}, which the included document gives to its own clients: assign another tier",
+                limit.as_str()
+            );
+            self.problems.error(place, text);
+        }
     }
 
     /// Takes a field from the document that has it.
     fn one_of<T: Default + PartialEq>(&mut self, field: &str, merged: &mut T, own: T) {
         let absent = T::default();
-        if own == absent || own == *merged {
-            return;
-        }
         if *merged == absent {
             *merged = own;
-            return;
+        } else if own != absent && own != *merged {
+            let text = format_args!("{:?} has another value: remove one", self.name);
+            self.problems.error(DocumentPlace::of(field), text);
         }
-        let text = format_args!("{:?} has another value: remove one", self.name);
-        let problem = Problem::error(DocumentPlace::of(field), text);
-        self.problems.push(problem);
     }
 
     /// Writes the defaults of each document into its limits, where the other document would choose others.
@@ -117,14 +161,15 @@ impl<'d> Merge<'d> {
         if own.defaults.key.is_some() && own.defaults.key() != merged.defaults.key() {
             let is_fixed = merged.defaults.key.is_some() || compares_keys(merged);
             if is_fixed && compares_keys(own) {
-                let name = self.name;
                 let text = format_args!(
-                    "tiers, overrides and patterns mean the key of {name:?}, which is another one: remove this key"
+                    "tiers, overrides and patterns mean the key of {:?}, which is another one: remove this key",
+                    self.name
                 );
-                self.error(DocumentPlace::of("defaults").field("key"), text);
+                let place = DocumentPlace::of("defaults").field("key");
+                self.problems.error(place, text);
             }
             let written = if is_fixed { &mut *own } else { &mut *merged };
-            let key: KeyRule = written.defaults.key().clone();
+            let key = written.defaults.key().clone();
             for rule in written.all_limits_mut() {
                 rule.key.get_or_insert_with(|| key.clone());
             }
@@ -135,27 +180,17 @@ impl<'d> Merge<'d> {
         let (missing, failure) = (own.defaults.missing, own.defaults.on_store_failure);
         for rule in own.all_limits_mut() {
             rule.missing = rule.missing.or(missing);
-            rule.on_store_failure = rule.on_store_failure.or(failure);
+            if rule.when_degraded.is_none() {
+                rule.on_store_failure = rule.on_store_failure.or(failure);
+            }
         }
     }
 }
 
-fn parse(text: &str, must_end: bool) -> Result<Document, String> {
-    let document = Document::parse(text).map_err(|problems| problems.to_string())?;
-    if document.include.is_some() {
-        return Err("it includes another document".into());
-    }
-    if must_end && document.end != Some(true) {
-        return Err("it ends before its last line `end: true`, which this document has".into());
-    }
-    Ok(document)
-}
-
 /// Returns whether a part of a document means the key of its `defaults`.
 fn compares_keys(document: &Document) -> bool {
-    let has_keys = |matching: &Match| matching.key.is_some();
-    let assigns_by_key = document.assign.iter().any(|rule| rule.key.is_some());
-    assigns_by_key
+    let has_key = |matching: &Match| matching.key.is_some();
+    document.assigns_by_key()
         || !document.overrides.is_empty()
-        || document.all_matches().into_iter().any(has_keys)
+        || document.all_matches().into_iter().any(has_key)
 }

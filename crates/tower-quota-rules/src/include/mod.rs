@@ -1,6 +1,5 @@
 //! Merges a document with the document that it includes.
 
-mod loosened;
 mod merge;
 
 use std::io;
@@ -8,7 +7,7 @@ use std::path::Path;
 
 use self::merge::Merge;
 use crate::document::Document;
-use crate::problem::Problems;
+use crate::problem::{DocumentPlace, Problems};
 use crate::read;
 
 impl Document {
@@ -29,8 +28,8 @@ impl Document {
     /// ```
     ///
     /// # Errors
-    /// Returns [`Problems`] if the text or the included document cannot be read, or if the text loosens the included
-    /// document.
+    /// Returns [`Problems`] if the text or the included document cannot be read, if the merged document has more than
+    /// `max_bytes`, or if the text loosens the included document.
     pub fn merged(
         text: &str,
         max_bytes: usize,
@@ -49,22 +48,61 @@ impl Document {
         if !reading.problems.is_empty() {
             return Err(reading.problems);
         }
-        let mut merge = Merge::new(&name);
-        let included = merge.included(read, own.end == Some(true), max_bytes);
-        let merged = included.map(|included| merge.of(included, own));
-        let mut problems = merge.problems;
-        match merged {
-            Some(document) if problems.is_empty() => {
-                let text = document.to_text();
-                Ok(Some(format!("# with {name:?}\n{text}")))
-            }
-            _ => {
-                for problem in problems.iter_mut() {
-                    reading.locate(problem);
+        let mut problems = match included(&name, own.end == Some(true), max_bytes, read) {
+            Ok(included) => match Merge::merged(&name, included, own) {
+                Ok(merged) => {
+                    let text = format!("# with {name:?}\n{}", merged.to_text());
+                    if text.len() <= max_bytes {
+                        return Ok(Some(text));
+                    }
+                    let reason = format_args!(
+                        "the merged document has {} bytes, and at most {max_bytes} are read",
+                        text.len()
+                    );
+                    unusable(&name, reason)
                 }
-                problems.sort();
-                Err(problems)
-            }
+                Err(problems) => problems,
+            },
+            Err(reason) => unusable(&name, reason),
+        };
+        for problem in problems.iter_mut() {
+            reading.locate(problem);
         }
+        problems.sort();
+        Err(problems)
     }
+}
+
+fn included(
+    name: &str,
+    must_end: bool,
+    max_bytes: usize,
+    read: impl FnOnce(&Path) -> io::Result<String>,
+) -> Result<Document, String> {
+    let path = Path::new(name);
+    if path.is_absolute() {
+        return Err("its path is not relative to the folder of this document".into());
+    }
+    let text = read(path).map_err(|error| error.to_string())?;
+    let document = Document::parse_up_to(&text, max_bytes).map_err(|found| found.to_string())?;
+    // A file that a program is about to write is empty.
+    if document == Document::default() {
+        return Err("it is empty".into());
+    }
+    if document.include.is_some() {
+        return Err("it includes another document".into());
+    }
+    if must_end && document.end != Some(true) {
+        return Err("it ends before its last line `end: true`, which this document has".into());
+    }
+    Ok(document)
+}
+
+fn unusable(name: &str, reason: impl core::fmt::Display) -> Problems {
+    let mut problems = Problems::default();
+    let text = format_args!(
+        "{name:?} cannot be included, since {reason}: correct the file or its path from the folder of this document, or remove \"include\""
+    );
+    problems.error(DocumentPlace::of("include"), text);
+    problems
 }

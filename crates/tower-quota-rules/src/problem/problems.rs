@@ -3,6 +3,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::one::{Problem, Severity};
+use super::place::DocumentPlace;
 use super::render;
 
 /// All problems of a document in the order of the text, at most [`Problems::MAX_LISTED`].
@@ -67,6 +68,11 @@ impl Problems {
             self.push(problem);
         }
         self
+    }
+
+    /// Adds an error with its fix after the last colon.
+    pub(crate) fn error(&mut self, place: DocumentPlace, text: impl fmt::Display) {
+        self.push(Problem::error(place, text));
     }
 
     pub(crate) fn push(&mut self, problem: Problem) {

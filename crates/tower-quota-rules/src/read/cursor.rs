@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use serde::de::value::StrDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
+use serde::de::{Deserializer, Error, Expected, IntoDeserializer, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::error::ReadError;
 use super::tree::{Kind, Tree};
 
+/// A node to read. Errors name the innermost node.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'t> {
     pub(super) tree: &'t Tree,
@@ -34,45 +35,49 @@ impl<'t> Cursor<'t> {
     }
 
     fn list<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        let rest = self
-            .tree
-            .elements(self.node)
-            .filter(move |node| !self.is_left_out(*node));
-        visitor.visit_seq(ListItems { cursor: self, rest })
+        let elements = self.tree.elements(self.node);
+        let kept = elements.filter(|node| !self.is_left_out(*node));
+        self.here(visitor.visit_seq(SeqDeserializer::new(kept.map(|node| self.at(node)))))
     }
 
     fn map<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let entries = self.tree.entries(self.node);
         let kept =
-            move |(key, value): &(u32, u32)| !self.is_left_out(*key) && !self.is_left_out(*value);
-        let rest = self.tree.entries(self.node).filter(kept);
-        visitor.visit_map(Entries {
-            cursor: self,
-            rest,
-            value: None,
-        })
+            entries.filter(|(key, value)| !self.is_left_out(*key) && !self.is_left_out(*value));
+        let entries = kept.map(|(key, value)| (self.at(key), self.at(value)));
+        self.here(visitor.visit_map(MapDeserializer::new(entries)))
     }
 
     fn number(self, most: u64) -> Result<u64, ReadError> {
-        let is_plain = self.kind() == Kind::Plain;
-        let number = self
-            .text()
-            .parse::<u64>()
-            .ok()
-            .filter(|number| *number <= most);
-        match number {
-            Some(number) if is_plain => Ok(number),
-            _ if is_plain => Err(ReadError::number(self.text(), most)),
-            _ => Err(ReadError::invalid_type(self.unexpected(), &"an integer")),
+        if self.kind() != Kind::Plain {
+            return self.mismatch(&"an integer");
+        }
+        match self.text().parse() {
+            Ok(number) if number <= most => Ok(number),
+            _ => self.here(Err(ReadError::number(self.text(), most))),
         }
     }
 
-    fn unexpected(self) -> Unexpected<'t> {
-        match self.kind() {
+    fn here<T>(self, read: Result<T, ReadError>) -> Result<T, ReadError> {
+        read.map_err(|error| error.at(self.node))
+    }
+
+    fn mismatch<T>(self, expected: &dyn Expected) -> Result<T, ReadError> {
+        let found = match self.kind() {
             Kind::Null => Unexpected::Unit,
             Kind::Text | Kind::Plain => Unexpected::Str(self.text()),
             Kind::List => Unexpected::Seq,
             Kind::Map => Unexpected::Map,
-        }
+        };
+        self.here(Err(ReadError::invalid_type(found, expected)))
+    }
+}
+
+impl IntoDeserializer<'_, ReadError> for Cursor<'_> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
     }
 }
 
@@ -81,8 +86,8 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.kind() {
-            Kind::Null => visitor.visit_unit(),
-            Kind::Text | Kind::Plain => visitor.visit_str(self.text()),
+            Kind::Null => self.here(visitor.visit_unit()),
+            Kind::Text | Kind::Plain => self.here(visitor.visit_str(self.text())),
             Kind::List => self.list(visitor),
             Kind::Map => self.map(visitor),
         }
@@ -100,7 +105,7 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         match (self.kind(), self.text()) {
             (Kind::Plain, "true") => visitor.visit_bool(true),
             (Kind::Plain, "false") => visitor.visit_bool(false),
-            _ => Err(ReadError::invalid_type(self.unexpected(), &"true or false")),
+            _ => self.mismatch(&"true or false"),
         }
     }
 
@@ -123,11 +128,10 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         match self.kind() {
-            Kind::Text | Kind::Plain => visitor.visit_enum(StrDeserializer::new(self.text())),
-            _ => Err(ReadError::invalid_type(
-                self.unexpected(),
-                &"one of the known words",
-            )),
+            Kind::Text | Kind::Plain => {
+                self.here(visitor.visit_enum(StrDeserializer::new(self.text())))
+            }
+            _ => self.mismatch(&"one of the known words"),
         }
     }
 
@@ -135,7 +139,7 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.kind() {
             Kind::Map | Kind::Null => self.map(visitor),
-            _ => Err(ReadError::invalid_type(self.unexpected(), &visitor)),
+            _ => self.mismatch(&visitor),
         }
     }
 
@@ -147,10 +151,7 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
     ) -> Result<V::Value, ReadError> {
         match self.kind() {
             Kind::Map | Kind::Null => self.map(visitor),
-            _ => Err(ReadError::invalid_type(
-                self.unexpected(),
-                &"a map of fields",
-            )),
+            _ => self.mismatch(&"a map of fields"),
         }
     }
 
@@ -158,7 +159,7 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.kind() {
             Kind::List | Kind::Null => self.list(visitor),
-            _ => Err(ReadError::invalid_type(self.unexpected(), &"a list")),
+            _ => self.mismatch(&"a list"),
         }
     }
 
@@ -170,61 +171,13 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         visitor.visit_newtype_struct(self)
     }
 
+    /// Reads the name of a field, which may be spelt like a missing value.
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.here(visitor.visit_str(self.text()))
+    }
+
     forward_to_deserialize_any! {
         i8 i16 i32 i64 i128 u16 u128 f32 f64 char str string bytes byte_buf unit unit_struct tuple tuple_struct
-        identifier ignored_any
-    }
-}
-
-struct ListItems<'t, I> {
-    cursor: Cursor<'t>,
-    rest: I,
-}
-
-impl<'de, I: Iterator<Item = u32>> SeqAccess<'de> for ListItems<'_, I> {
-    type Error = ReadError;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, ReadError> {
-        let Some(node) = self.rest.next() else {
-            return Ok(None);
-        };
-        seed.deserialize(self.cursor.at(node))
-            .map(Some)
-            .map_err(|error| error.at(node))
-    }
-}
-
-struct Entries<'t, I> {
-    cursor: Cursor<'t>,
-    rest: I,
-    value: Option<u32>,
-}
-
-impl<'de, I: Iterator<Item = (u32, u32)>> MapAccess<'de> for Entries<'_, I> {
-    type Error = ReadError;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, ReadError> {
-        let Some((key, value)) = self.rest.next() else {
-            return Ok(None);
-        };
-        self.value = Some(value);
-        let text = StrDeserializer::new(self.cursor.tree.text(key));
-        seed.deserialize(text)
-            .map(Some)
-            .map_err(|error: ReadError| error.at(key))
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
-        let Some(value) = self.value.take() else {
-            return Err(ReadError::custom("a value without its key"));
-        };
-        seed.deserialize(self.cursor.at(value))
-            .map_err(|error| error.at(value))
+        ignored_any
     }
 }

@@ -48,13 +48,13 @@ impl Reading<'_> {
                 continue;
             }
             match self.tree.text(key) {
-                "version" => document.version = self.element(value).unwrap_or_default(),
-                "include" => document.include = self.element(value).unwrap_or_default(),
-                "defaults" => document.defaults = self.element(value).unwrap_or_default(),
-                "client_ip" => document.client_ip = self.element(value).unwrap_or_default(),
+                "version" => document.version = self.field(value),
+                "include" => document.include = self.field(value),
+                "defaults" => document.defaults = self.field(value),
+                "client_ip" => document.client_ip = self.field(value),
                 "trusted_headers" => document.trusted_headers = self.list(value),
-                "instances" => document.instances = self.element(value).unwrap_or_default(),
-                "close_after" => document.close_after = self.element(value).unwrap_or_default(),
+                "instances" => document.instances = self.field(value),
+                "close_after" => document.close_after = self.field(value),
                 "regions" => document.regions = self.map(value, Self::element),
                 "former_regions" => document.former_regions = self.list(value),
                 "limits" => document.limits = self.list(value),
@@ -70,7 +70,7 @@ impl Reading<'_> {
                 "skip" => document.skip = self.list(value),
                 "allow" => document.allow = self.list(value),
                 "block" => document.block = self.list(value),
-                "allow_empty" => document.allow_empty = self.element(value).unwrap_or_default(),
+                "allow_empty" => document.allow_empty = self.field(value),
                 "tests" => document.tests = self.list(value),
                 "end" => document.end = self.end(value),
                 unknown => {
@@ -95,7 +95,11 @@ impl Reading<'_> {
             self.leave_out(value, message, "move \"end\" to the end");
             return None;
         }
-        self.element(value).unwrap_or_default()
+        self.field(value)
+    }
+
+    fn field<T: for<'de> Deserialize<'de> + Default>(&mut self, node: u32) -> T {
+        self.element(node).unwrap_or_default()
     }
 
     fn list<T: for<'de> Deserialize<'de>>(&mut self, list: u32) -> Vec<T> {

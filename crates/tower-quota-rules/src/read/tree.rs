@@ -62,7 +62,7 @@ impl Tree {
     pub(super) fn open(&mut self, kind: Kind, at: Place) -> Result<(), Problem> {
         if self.open.len() >= MAX_NESTING {
             let text = "the document is nested deeper than 32 levels: write it flatter";
-            return Err(exceeded(at, text));
+            return Err(refused(at, text));
         }
         self.open.push(small(self.nodes.len()));
         self.add(kind, at, 0, 0)
@@ -82,7 +82,7 @@ impl Tree {
     fn add(&mut self, kind: Kind, at: Place, start: u32, length: u32) -> Result<(), Problem> {
         if self.nodes.len() >= MAX_NODES {
             let text = "the document has more than 32 million values: split it";
-            return Err(exceeded(at, text));
+            return Err(refused(at, text));
         }
         let end = small(self.nodes.len() + 1);
         self.nodes.push(Node {
@@ -218,7 +218,7 @@ impl Tree {
     }
 }
 
-fn exceeded(at: Place, text: &str) -> Problem {
+pub(super) fn refused(at: Place, text: impl core::fmt::Display) -> Problem {
     Problem::error(DocumentPlace::default(), text).in_line(at)
 }
 

@@ -1,7 +1,7 @@
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError};
 
-use super::tree::{Kind, Place, Tree, small};
-use crate::problem::{DocumentPlace, Problem};
+use super::tree::{Kind, Place, Tree, refused, small};
+use crate::problem::Problem;
 
 /// Reads a single document of YAML 1.2, without anchors, aliases and tags.
 ///
@@ -73,7 +73,7 @@ fn invalid(error: &ScanError) -> Problem {
         let text = r"an escape is no character: write the character itself, or all of its digits as in \U0001F600";
         return refused(place, text);
     }
-    let reason = reason(error.info());
+    let reason = error.info().trim_end_matches('.').replace(": ", ", ");
     let text = format_args!(
         "this is not YAML, {reason}: look for quotes, brackets and indentation here and above, and quote values with {{ or }}"
     );
@@ -82,12 +82,4 @@ fn invalid(error: &ScanError) -> Problem {
 
 fn place(marker: Marker) -> Place {
     (small(marker.line().max(1)), small(marker.col() + 1))
-}
-
-fn reason(info: &str) -> String {
-    info.trim_end_matches('.').replace(": ", ", ")
-}
-
-fn refused(place: Place, text: impl core::fmt::Display) -> Problem {
-    Problem::error(DocumentPlace::default(), text).in_line(place)
 }

@@ -67,15 +67,6 @@ impl FromStr for CostText {
     }
 }
 
-impl CostText {
-    const fn number(&self) -> Option<u64> {
-        match self {
-            Self::Constant(units) => Some(*units),
-            _ => None,
-        }
-    }
-}
-
 impl fmt::Display for CostText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

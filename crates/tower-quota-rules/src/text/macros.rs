@@ -1,25 +1,23 @@
 /// Implements `Serialize`, `Deserialize` and `JsonSchema` by `Display` and `FromStr`.
 ///
-/// Takes the schema of the text as an object. With `number`, values with a `number` are written and
-/// read as numbers.
+/// Takes the schema of the text as an object. With `number`, numbers are written as numbers.
 macro_rules! written_as_text {
     (number $type:ident, $expected:literal, { $($schema:tt)* }) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                match self.number() {
-                    Some(number) => serializer.serialize_u64(number),
-                    None => serializer.collect_str(self),
+                match self.to_string().parse() {
+                    Ok(number) => serializer.serialize_u64(number),
+                    Err(_) => serializer.collect_str(self),
                 }
             }
         }
 
-        $crate::text::written_as_text!(read $type, deserialize_any, $expected, {
-            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<$type, E> {
-                self.visit_str(&number.to_string())
-            }
-        }, { "description": $expected, $($schema)* });
+        $crate::text::written_as_text!(read $type, $expected, {
+            "description": $expected,
+            $($schema)*
+        });
     };
-    (read $type:ident, $deserialize:ident, $expected:literal, { $($visit:tt)* }, { $($schema:tt)* }) => {
+    (read $type:ident, $expected:literal, { $($schema:tt)* }) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct Reader;
@@ -35,10 +33,12 @@ macro_rules! written_as_text {
                         text.parse().map_err(E::custom)
                     }
 
-                    $($visit)*
+                    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<$type, E> {
+                        self.visit_str(&number.to_string())
+                    }
                 }
 
-                deserializer.$deserialize(Reader)
+                deserializer.deserialize_any(Reader)
             }
         }
 
@@ -59,7 +59,7 @@ macro_rules! written_as_text {
             }
         }
 
-        $crate::text::written_as_text!(read $type, deserialize_str, $expected, {}, {
+        $crate::text::written_as_text!(read $type, $expected, {
             "type": "string",
             "description": $expected,
             $($schema)*

@@ -1,5 +1,6 @@
 use core::fmt;
 use core::str::FromStr;
+use core::time::Duration;
 
 use tower_quota::Over;
 
@@ -19,46 +20,18 @@ use super::macros::written_as_text;
 /// assert_eq!(Over::from(over), Over::Delay { step, most });
 /// # Ok::<(), tower_quota_rules::TextError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum OverText {
-    /// `refuse`, the default.
-    Refuse,
-    /// `flag`, lets the request through and tells the handler.
-    Flag,
-    /// `delay 250ms up to 5s`, lets the request wait, longer with each unit over the quota.
-    Delay {
-        /// The wait for each unit over the quota.
-        step: DurationText,
-        /// The longest wait.
-        most: DurationText,
-    },
-}
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OverText(Over);
 
-impl OverText {
-    /// Returns the text of a choice, unless the limit refuses.
-    pub(crate) fn of(over: Over) -> Option<Self> {
-        match over {
-            Over::Flag => Some(Self::Flag),
-            Over::Delay { step, most } => Some(Self::Delay {
-                step: step.into(),
-                most: most.into(),
-            }),
-            _ => None,
-        }
+impl From<Over> for OverText {
+    fn from(over: Over) -> Self {
+        Self(over)
     }
 }
 
 impl From<OverText> for Over {
     fn from(text: OverText) -> Self {
-        match text {
-            OverText::Refuse => Self::Refuse,
-            OverText::Flag => Self::Flag,
-            OverText::Delay { step, most } => Self::Delay {
-                step: step.into(),
-                most: most.into(),
-            },
-        }
+        text.0
     }
 }
 
@@ -68,27 +41,33 @@ impl FromStr for OverText {
     fn from_str(text: &str) -> Result<Self, TextError> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let up_to = words.windows(2).position(|pair| pair == ["up", "to"]);
-        match (&words[..], up_to) {
-            (["refuse"], _) => Ok(Self::Refuse),
-            (["flag"], _) => Ok(Self::Flag),
-            (["delay", ..], Some(end @ 1..)) => Ok(Self::Delay {
-                step: words[1..end].join(" ").parse()?,
-                most: words[end + 2..].join(" ").parse()?,
-            }),
-            _ => Err(TextError::new(
-                format_args!("{text:?} is not a choice for requests over the quota"),
-                "give \"refuse\", \"flag\", or a delay for each unit such as \"delay 250ms up to 5s\"",
-            )),
-        }
+        let span = |words: &[&str]| words.join(" ").parse::<DurationText>().map(Duration::from);
+        Ok(Self(match (&words[..], up_to) {
+            (["refuse"], _) => Over::Refuse,
+            (["flag"], _) => Over::Flag,
+            (["delay", ..], Some(end @ 1..)) => Over::Delay {
+                step: span(&words[1..end])?,
+                most: span(&words[end + 2..])?,
+            },
+            _ => {
+                return Err(TextError::new(
+                    format_args!("{text:?} is not a choice for requests over the quota"),
+                    "give \"refuse\", \"flag\", or a delay for each unit such as \"delay 250ms up to 5s\"",
+                ));
+            }
+        }))
     }
 }
 
 impl fmt::Display for OverText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refuse => f.write_str("refuse"),
-            Self::Flag => f.write_str("flag"),
-            Self::Delay { step, most } => write!(f, "delay {step} up to {most}"),
+        match self.0 {
+            Over::Flag => f.write_str("flag"),
+            Over::Delay { step, most } => {
+                let (step, most) = (DurationText::from(step), DurationText::from(most));
+                write!(f, "delay {step} up to {most}")
+            }
+            _ => f.write_str("refuse"),
         }
     }
 }

@@ -16,85 +16,86 @@ const CONFLICTS: [(&str, &str, &str); 4] = [
     (
         "burst",
         "queue",
-        "since a queue is the burst of a leaky bucket, and it has both",
+        "a queue is the burst of a leaky bucket, and it has both",
     ),
     (
         "offset",
         "from_first_request",
-        "since a window has one start, and it has both an offset and \"from_first_request\"",
+        "a window has one start, and it has both an offset and \"from_first_request\"",
     ),
-    ("in", "offset", "since windows of a calendar have no offset"),
+    ("in", "offset", "windows of a calendar have no offset"),
     (
         "in",
         "from_first_request",
-        "since windows of a calendar start with the calendar",
+        "windows of a calendar start with the calendar",
     ),
 ];
 
 const EXAMPLES: &str = "write units per period, such as \"100/minute\", \"10/second burst 20\" or \"5 per 15 minutes sliding_log\", or units at the same time, such as \"2 at once\"";
 
+/// A text that is not a quota.
+#[derive(Clone, Copy)]
+struct Wrong<'t>(&'t str);
+
+impl Wrong<'_> {
+    fn since<T>(self, reason: impl fmt::Display) -> Result<T, TextError> {
+        let text = self.0;
+        let wrong = format_args!("{text:?} is not a quota, since {reason}");
+        Err(TextError::new(wrong, EXAMPLES))
+    }
+}
+
 impl FromStr for QuotaText {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let wrong = |reason: fmt::Arguments<'_>| {
-            TextError::new(format_args!("{text:?} is not a quota, {reason}"), EXAMPLES)
-        };
+        let wrong = Wrong(text);
         let lower = text.to_ascii_lowercase();
         let Some((units, rest)) = leading_number(lower.trim_start()) else {
-            return Err(wrong(format_args!(
-                "since it does not begin with a number of units"
-            )));
+            return wrong.since("it does not begin with a number of units");
         };
-        let rest = rest.trim_start();
-        let words: Vec<&str> = rest.split_whitespace().collect();
+        let after_units = rest.trim_start();
+        let words: Vec<&str> = after_units.split_whitespace().collect();
         if let ["at", "once", ref options @ ..] = words[..] {
-            return at_once(units, options, &wrong).map(Self);
+            return at_once(units, options, wrong).map(Self);
         }
-        let after_units = rest;
         let rest = after_units
             .strip_prefix('/')
-            .or_else(|| after_units.strip_prefix("per "))
-            .map(str::trim_start);
+            .or_else(|| after_units.strip_prefix("per "));
         let Some(rest) = rest else {
             let period = after_units.find('/').or_else(|| after_units.find(" per "));
             let Some(period) = period else {
-                return Err(wrong(format_args!("since it does not say per what")));
+                return wrong.since("it does not say per what");
             };
             let word = after_units[..period].trim();
-            return Err(wrong(format_args!(
-                "since {word:?} stands between the units and the period"
-            )));
+            return wrong.since(format_args!(
+                "{word:?} stands between the units and the period"
+            ));
         };
+        let rest = rest.trim_start();
         let (count, rest) = leading_number(rest).unwrap_or((1, rest));
         let rest = rest.trim_start();
-        let (unit, rest) = rest.split_at(
-            rest.find(|c: char| !c.is_alphabetic())
-                .unwrap_or(rest.len()),
-        );
+        let end = rest.find(|c: char| !c.is_alphabetic());
+        let (unit, rest) = rest.split_at(end.unwrap_or(rest.len()));
         let Some(period) = period_micros(unit).and_then(|micros| micros.checked_mul(count)) else {
-            return Err(wrong(format_args!("since {unit:?} is not a unit of time")));
+            return wrong.since(format_args!("{unit:?} is not a unit of time"));
         };
         let quota = Quota::try_new(units, Duration::from_micros(period));
-        with_options(quota.map_err(TextError::of)?, rest, &wrong).map(Self)
+        with_options(quota.map_err(TextError::of)?, rest, wrong).map(Self)
     }
 }
 
-fn at_once(
-    units: u64,
-    options: &[&str],
-    wrong: &dyn Fn(fmt::Arguments<'_>) -> TextError,
-) -> Result<Quota, TextError> {
+fn at_once(units: u64, options: &[&str], wrong: Wrong<'_>) -> Result<Quota, TextError> {
     let quota = Quota::try_concurrent(units).map_err(TextError::of)?;
     match options {
         [] => Ok(quota),
         ["ttl", span @ ..] => match parse_span(&span.concat()) {
             Some(ttl) => quota.try_ttl(ttl).map_err(TextError::of),
-            None => Err(wrong(format_args!("since \"ttl\" takes a time span"))),
+            None => wrong.since("\"ttl\" takes a time span"),
         },
-        [unknown, ..] => Err(wrong(format_args!(
-            "since only \"ttl\" may follow \"at once\", and {unknown:?} does"
-        ))),
+        [unknown, ..] => wrong.since(format_args!(
+            "only \"ttl\" may follow \"at once\", and {unknown:?} does"
+        )),
     }
 }
 
@@ -121,11 +122,7 @@ fn in_zone(_: Quota, zone: &str) -> Result<Quota, TextError> {
     ))
 }
 
-fn with_options(
-    mut quota: Quota,
-    text: &str,
-    wrong: &dyn Fn(fmt::Arguments<'_>) -> TextError,
-) -> Result<Quota, TextError> {
+fn with_options(mut quota: Quota, text: &str, wrong: Wrong<'_>) -> Result<Quota, TextError> {
     let algorithm = |word: &str| {
         let mut algorithms = ALGORITHMS.iter();
         algorithms.find(|(name, _)| *name == word)
@@ -136,26 +133,24 @@ fn with_options(
         quota = quota.try_algorithm(algorithm).map_err(TextError::of)?;
     }
     if algorithms.next().is_some() {
-        return Err(wrong(format_args!("since it names two algorithms")));
+        return wrong.since("it names two algorithms");
     }
     let words = text.split_whitespace();
     let mut words = words.filter(|word| algorithm(word).is_none()).peekable();
     let mut known = Vec::new();
     while let Some(word) = words.next() {
         if known.contains(&word) {
-            return Err(wrong(format_args!("since it says {word:?} twice")));
+            return wrong.since(format_args!("it says {word:?} twice"));
         }
         known.push(word);
         for (one, other, reason) in CONFLICTS {
             if known.contains(&one) && known.contains(&other) {
-                return Err(wrong(format_args!("{reason}")));
+                return wrong.since(reason);
             }
         }
-        let mut integer = || {
-            let number = words.next().and_then(leading_number);
-            let number = number.filter(|(_, rest)| rest.is_empty());
-            let missing = || wrong(format_args!("since {word:?} takes an integer"));
-            number.map(|(number, _)| number).ok_or_else(missing)
+        let mut integer = || match words.next().and_then(leading_number) {
+            Some((number, "")) => Ok(number),
+            _ => wrong.since(format_args!("{word:?} takes an integer")),
         };
         let changed = match word {
             "burst" => quota.try_burst(integer()?),
@@ -166,7 +161,7 @@ fn with_options(
                     span += part;
                 }
                 let Some(offset) = parse_span(&span) else {
-                    return Err(wrong(format_args!("since \"offset\" takes a time span")));
+                    return wrong.since("\"offset\" takes a time span");
                 };
                 quota.try_offset(offset)
             }
@@ -177,25 +172,27 @@ fn with_options(
             }
             "in" => {
                 if named.is_some_and(|algorithm| algorithm != Algorithm::FixedWindow) {
-                    return Err(wrong(format_args!(
-                        "since windows of a calendar are fixed windows"
-                    )));
+                    return wrong.since("windows of a calendar are fixed windows");
                 }
                 let Some(zone) = words.next() else {
-                    return Err(wrong(format_args!(
-                        "since \"in\" takes a time zone such as \"Europe/Berlin\""
-                    )));
+                    return wrong.since("\"in\" takes a time zone such as \"Europe/Berlin\"");
                 };
                 let period = micros(quota.period());
                 if CALENDAR.iter().all(|(nominal, _)| *nominal != period) {
-                    return Err(wrong(format_args!(
-                        "since a calendar has days, weeks, months and years"
-                    )));
+                    return wrong.since("a calendar has days, weeks, months and years");
                 }
                 quota = in_zone(quota, zone)?;
                 continue;
             }
-            unknown => return Err(wrong(format_args!("{}", unknown_word(unknown)))),
+            unknown => {
+                let known = ALGORITHMS.iter().map(|(name, _)| *name).chain(OPTIONS);
+                return match crate::problem::nearest(unknown, known) {
+                    Some(near) => wrong.since(format_args!(
+                        "{unknown:?} is not a part of one; is {near:?} meant?"
+                    )),
+                    None => wrong.since(format_args!("{unknown:?} is not a part of one")),
+                };
+            }
         };
         quota = changed.map_err(TextError::of)?;
     }
@@ -204,12 +201,4 @@ fn with_options(
 
 fn is_span(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit()) || unit_micros(word).is_some()
-}
-
-fn unknown_word(word: &str) -> String {
-    let known = ALGORITHMS.iter().map(|(name, _)| *name).chain(OPTIONS);
-    match crate::problem::nearest(word, known) {
-        Some(near) => format!("since {word:?} is not a part of one; is {near:?} meant?"),
-        None => format!("since {word:?} is not a part of one"),
-    }
 }

@@ -91,15 +91,6 @@ pub enum AbandonedText {
     Cost(u64),
 }
 
-impl AbandonedText {
-    const fn number(&self) -> Option<u64> {
-        match self {
-            Self::Cost(units) => Some(*units),
-            _ => None,
-        }
-    }
-}
-
 impl FromStr for AbandonedText {
     type Err = TextError;
 

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use tower_quota_rules::{Document, Problems, Rules};
+use tower_quota_rules::{Document, Problems, Rules, StoreFailureRule};
 
 const ORGANISATION: &str = "
 limits: [{ name: everyone, quota: 5000/second, key: none }, { name: client, quota: 100/minute }]
@@ -61,6 +61,8 @@ fn document_without_include_is_left_as_it_is() {
         "limits: []",
         "# include: org.yaml\nlimits: []",
         "limits: [{ name: include }]",
+        "limits: [{ name: own, quota: 1/second, describe_key: 'include: org.yaml' }]",
+        "limits: [] # include: org.yaml\ntests: [{ request: { path: /include }, expect: {} }]",
     ] {
         assert_eq!(merged(text, ORGANISATION).unwrap(), None, "{text}");
     }
@@ -155,6 +157,106 @@ fn each_document_keeps_its_default_key() {
     );
 }
 
+/// Returns the names of the limits of a merged document.
+fn names(merged: Result<Option<String>, Problems>) -> Vec<String> {
+    let merged = Document::parse(&merged.unwrap().unwrap()).unwrap();
+    let limits = merged.limits.iter();
+    limits.map(|limit| limit.name.to_string()).collect()
+}
+
+#[test]
+fn each_field_of_own_document_is_kept() {
+    let own = "
+include: org.yaml
+version: 1
+defaults: { key: header x-api-key }
+client_ip: { hops: 1 }
+trusted_headers: [x-plan]
+instances: 4
+close_after: 20
+regions: { eu: 30 }
+former_regions: [{ eu: 40 }]
+limits: [{ name: own, quota: 1/second }]
+tiers: { pro: { limits: { own: 9/second } } }
+assign: [{ key: 'pro_*', tier: pro }]
+overrides: { ann: { tier: pro } }
+routes: [{ match: { path: /a }, limits: [{ name: route, quota: 1/second }] }]
+block: [{ key: bad }]
+allow_empty: true
+tests: [{ request: {}, expect: { outcome: counted } }]
+end: true
+";
+    let schema = tower_quota_rules::schema();
+    for field in schema.as_value()["properties"].as_object().unwrap().keys() {
+        let is_refused = ["skip", "allow"].contains(&field.as_str());
+        assert!(
+            is_refused || own.contains(&format!("\n{field}: ")),
+            "{field}"
+        );
+    }
+    let organisation = "limits: [{ name: all, quota: 9/second, key: none }]\nend: true";
+    let merged = merged(own, organisation).unwrap().unwrap();
+    let mut merged = Document::parse(&merged).unwrap();
+    assert_eq!(merged.limits.remove(0).name.as_str(), "all");
+    let mut own = Document::parse(own).unwrap();
+    own.include = None;
+    assert_eq!(merged, own);
+}
+
+#[test]
+fn own_defaults_leave_choices_of_limits_alone() {
+    let own = "
+include: org.yaml
+defaults: { on_store_failure: refuse }
+limits: [{ name: own, quota: 9/second, when_degraded: 1/second }, { name: other, quota: 9/second }]
+";
+    let merged = merged(own, "limits: [{ name: all, quota: 9/second }]");
+    let rules = Rules::parse(&merged.unwrap().unwrap()).unwrap();
+    let limits = rules.document().limits.iter();
+    let choices: Vec<_> = limits.map(|limit| limit.on_store_failure).collect();
+    assert_eq!(choices, [None, None, Some(StoreFailureRule::Refuse)]);
+}
+
+#[test]
+fn marks_and_line_ends_of_windows_are_read() {
+    let own = "\u{feff}include: org.yaml\r\nlimits:\r\n  - name: own\r\n    quota: 1/second\r\nend: true\r\n";
+    let organisation = "\u{feff}limits:\r\n  - name: all\r\n    quota: 9/second\r\nend: true\r\n";
+    assert_eq!(names(merged(own, organisation)), ["all", "own"]);
+    let said = said(&own.replace("own", "all"), organisation);
+    assert!(said.contains("line 3, column 11: limits[0].name"), "{said}");
+}
+
+#[test]
+fn caller_bounds_each_text_and_the_merged_text() {
+    let own = "include: org.yaml\nlimits: [{ name: own, quota: 1/second }]";
+    let small = "limits: [{ name: all, quota: 9/second }]";
+    let large = format!("# {}\n{small}", "x".repeat(17 << 20));
+    let merged = |most: usize, organisation: &str| {
+        Document::merged(own, most, |_| Ok(organisation.to_owned()))
+    };
+    assert_eq!(names(merged(18 << 20, &large)), ["all", "own"]);
+    for (most, organisation, expected) in [
+        (16 << 20, &*large, "at most 16777216 are read"),
+        (100, small, "the merged document has"),
+    ] {
+        let said = merged(most, organisation).unwrap_err().to_string();
+        assert!(
+            said.contains(expected) && said.contains("line 1, column 10: include"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn included_path_may_lead_to_folder_above() {
+    let own = "include: ../shared/org.yaml\nlimits: [{ name: own, quota: 1/second }]";
+    let merged = Document::merged(own, 10_000, |path| {
+        assert_eq!(path.to_str(), Some("../shared/org.yaml"));
+        Ok("limits: [{ name: all, quota: 9/second }]".to_owned())
+    });
+    assert_eq!(names(merged), ["all", "own"]);
+}
+
 #[test]
 fn unusable_include_is_explained() {
     let text = "include: org.yaml\nlimits: [{ name: own, quota: 1/second }]\nend: true\n";
@@ -171,16 +273,19 @@ fn unusable_include_is_explained() {
             "limits: [{ nam: all }]\nend: true",
             "there is no field \"nam\" here",
         ),
+        ("", "it is empty"),
+        ("# Soon.\n", "it is empty"),
     ] {
         let said = said(text, organisation);
         assert!(said.contains(expected) && said.contains("line 1"), "{said}");
     }
     let long = " ".repeat(10_001);
-    assert!(said(text, &long).contains("more than 10000 bytes"));
+    assert!(said(text, &long).contains("at most 10000 are read"));
     let missing = Document::merged(text, 10_000, |_| Err(io::ErrorKind::NotFound.into()));
     let missing = missing.unwrap_err().to_string();
     assert!(
-        missing.contains("\"org.yaml\" cannot be included"),
+        missing.contains("\"org.yaml\" cannot be included")
+            && missing.contains("path from the folder of this document"),
         "{missing}"
     );
     let absolute = text.replace("org.yaml", "/etc/org.yaml");

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
 use tower_quota::key::{self, ValueKey};
-use tower_quota::{Algorithm, Quota};
+use tower_quota::{Algorithm, Over, Quota};
 use tower_quota_rules::{
     AbandonedText, AssignRule, CostText, Defaults, DegradedText, Document, DurationText, Grant,
     KeyPattern, KeyRule, KeyText, LimitRule, Many, Match, MissingRule, NameText, OverText,
@@ -215,8 +215,8 @@ fn limit() -> impl Strategy<Value = LimitRule> {
         },
     );
     let over = select(vec![
-        OverText::Refuse,
-        OverText::Flag,
+        OverText::from(Over::Refuse),
+        OverText::from(Over::Flag),
         "delay 250ms up to 5s".parse().expect("a delay"),
     ]);
     let degraded = (quota(), of(key_text())).prop_map(|(quota, key)| DegradedText {

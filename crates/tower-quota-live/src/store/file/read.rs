@@ -12,9 +12,10 @@ const MOST_READS: usize = 10;
 
 /// Returns whether the last line of a text shows that the text is complete.
 pub(super) fn has_end(text: &str) -> bool {
-    let mut lines = text.lines().rev().map(str::trim_end);
-    let last = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
-    last.is_some_and(|line| line.starts_with("end:"))
+    let mut lines = text.lines().rev().map(str::trim);
+    let last = lines.find(|line| !matches!(*line, "" | "}") && !line.starts_with('#'));
+    // A merged document is printed as JSON.
+    last.is_some_and(|line| line.starts_with("end:") || line.starts_with("\"end\":"))
 }
 
 /// Reads a file after it has become stable, and after it has its last line if it must have one.

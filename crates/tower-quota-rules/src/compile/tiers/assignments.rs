@@ -1,16 +1,18 @@
 //! Finds the first matching assignment of a request.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use tower_quota::RequestHead;
+
+use super::Quotas;
 
 use crate::code_parts::TierOf;
 use crate::compile::conditions::Context;
 use crate::compile::key_patterns::KeyPatterns;
 use crate::compile::matches::Matches;
 use crate::document::Match;
-use crate::text::TierText;
+use crate::text::{NameText, TierText};
 
 #[derive(Default)]
 pub(super) struct Assignments {
@@ -28,13 +30,13 @@ enum Assigned {
 }
 
 impl Assignments {
-    pub(super) fn new(context: &Context<'_>, tiers: &HashMap<Box<str>, usize>) -> Self {
+    pub(super) fn new(context: &Context<'_>, tiers: &IndexMap<NameText, Quotas>) -> Self {
         let mut compiled = Self::default();
         let mut others: Vec<(Match, (usize, Assigned))> = Vec::new();
         for (position, rule) in context.document.assign.iter().enumerate() {
             // The check has refused unknown names.
             let assigned = || match &rule.tier {
-                TierText::Named(name) => Some(Assigned::Tier(*tiers.get(name.as_str())?)),
+                TierText::Named(name) => Some(Assigned::Tier(tiers.get_index_of(name)?)),
                 TierText::Code(name) => {
                     let given = context.code.tiers.get(name.as_str())?;
                     Some(Assigned::Code(Arc::clone(given)))
@@ -72,7 +74,7 @@ impl Assignments {
         &self,
         key: Option<&[u8]>,
         head: Option<&RequestHead<'_>>,
-        tiers: &HashMap<Box<str>, usize>,
+        tiers: &IndexMap<NameText, Quotas>,
     ) -> Option<(usize, usize)> {
         let pattern = key.and_then(|key| self.patterns.first(key));
         let mut first = pattern.and_then(|pattern| self.of_patterns.get(pattern).copied());
@@ -87,7 +89,7 @@ impl Assignments {
             let tier = match assigned {
                 Assigned::Tier(tier) => Some(*tier),
                 Assigned::Code(tier_of) => {
-                    tier_of(head).and_then(|tier| tiers.get(tier.as_str()).copied())
+                    tier_of(head).and_then(|tier| tiers.get_index_of(tier.as_str()))
                 }
             };
             if let Some(tier) = tier {

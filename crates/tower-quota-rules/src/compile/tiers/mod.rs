@@ -9,21 +9,22 @@ mod overrides;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tower_quota::{Key, Name, Quota, RequestHead};
+use indexmap::IndexMap;
+use tower_quota::{Key, Quota, RequestHead};
 
 use self::assignments::Assignments;
 use self::overrides::Overrides;
 use super::conditions::Context;
 use super::key_source::KeySource;
-use crate::document::{Document, Grants};
+use crate::document::Grants;
 use crate::explain::QuotaSource;
-use crate::problem::{DocumentPlace, Problem, Problems};
+use crate::problem::{DocumentPlace, Problems};
+use crate::text::NameText;
 use crate::tier::Tier;
 
 pub(crate) struct Tiers {
     default_key: Arc<KeySource>,
-    tiers: Vec<(Name, Quotas)>,
-    by_name: HashMap<Box<str>, usize>,
+    tiers: IndexMap<NameText, Quotas>,
     assignments: Assignments,
     overrides: Overrides,
 }
@@ -39,7 +40,7 @@ type Quotas = Box<[(u32, Option<Quota>)]>;
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Granted<'a> {
-    pub(crate) tier: Option<(Name, TierSource)>,
+    pub(crate) tier: Option<(&'a str, TierSource)>,
     own: &'a [(u32, Option<Quota>)],
     of_tier: &'a [(u32, Option<Quota>)],
 }
@@ -58,75 +59,67 @@ impl Granted<'_> {
     /// Returns the quota in place of the limit's own quota, if any. An absent inner quota is
     /// unlimited.
     pub(crate) fn quota(&self, limit: u32) -> Option<Option<Quota>> {
-        let find = |quotas: &[(u32, Option<Quota>)]| {
-            let at = quotas.binary_search_by_key(&limit, |(limit, _)| *limit);
-            Some(quotas.get(at.ok()?)?.1)
-        };
-        find(self.own).or_else(|| find(self.of_tier))
+        find(self.own, limit).or_else(|| find(self.of_tier, limit))
     }
 
     /// Returns what gives the quota of the limit.
     pub(crate) fn source(&self, limit: u32) -> QuotaSource {
-        let has = |quotas: &[(u32, Option<Quota>)]| {
-            quotas
-                .binary_search_by_key(&limit, |(limit, _)| *limit)
-                .is_ok()
-        };
         match self.tier {
-            _ if has(self.own) => QuotaSource::Override,
-            Some((tier, _)) if has(self.of_tier) => QuotaSource::Tier(tier.as_str().to_owned()),
+            _ if find(self.own, limit).is_some() => QuotaSource::Override,
+            Some((tier, _)) if find(self.of_tier, limit).is_some() => {
+                QuotaSource::Tier(tier.to_owned())
+            }
             _ => QuotaSource::Limit,
         }
     }
 }
 
+fn find(quotas: &[(u32, Option<Quota>)], limit: u32) -> Option<Option<Quota>> {
+    let at = quotas.binary_search_by_key(&limit, |(limit, _)| *limit);
+    Some(quotas.get(at.ok()?)?.1)
+}
+
 impl Tiers {
     pub(crate) fn new(
         context: &Context<'_>,
-        limits: &HashMap<&str, u32>,
+        limits: &HashMap<Box<str>, u32>,
         problems: &mut Problems,
     ) -> Self {
         let document = context.document;
-        let names = document.tiers.keys();
+        let mut tiers = IndexMap::new();
+        for name in document.tiers.keys() {
+            // The nearest quota comes first. The check has refused cycles.
+            let extended = document.extended(name.as_str());
+            let quotas = quotas(extended.map(|tier| &tier.limits), limits);
+            tiers.insert(name.clone(), quotas);
+        }
         let mut compiled = Self {
             default_key: Arc::clone(&context.default_key),
-            tiers: names
-                .clone()
-                .map(|name| (name.into(), inherited(document, name.as_str(), limits)))
-                .collect(),
-            by_name: names.map(|name| name.as_str().into()).zip(0..).collect(),
-            assignments: Assignments::default(),
+            assignments: Assignments::new(context, &tiers),
+            tiers,
             overrides: Overrides::default(),
         };
-        compiled.assignments = Assignments::new(context, &compiled.by_name);
         for (text, rule) in &document.overrides {
             let place = || DocumentPlace::of("overrides").field(text);
             let Some((part, key)) = compiled.default_key.parse(text) else {
-                problems.push(Problem::error(
-                    place(),
-                    "it is not a key that the key of `defaults` can have: write one, or remove it",
-                ));
+                let error =
+                    "it is not a key that the key of `defaults` can have: write one, or remove it";
+                problems.error(place(), error);
                 continue;
             };
             let tier = rule.tier.as_ref();
             let grant = Grant {
-                tier: tier.and_then(|tier| compiled.tier_named(tier.as_str())),
+                tier: tier.and_then(|tier| compiled.tiers.get_index_of(tier)),
                 quotas: quotas([&rule.limits], limits),
             };
             if !compiled.overrides.insert(part, key.as_bytes(), grant) {
-                problems.push(Problem::error(
-                    place(),
-                    format_args!(
-                        "{text:?} is the key of an earlier override too, since clients are counted by their networks: keep one of the two"
-                    ),
-                ));
+                let error = format_args!(
+                    "{text:?} is the key of an earlier override too, since clients are counted by their networks: keep one of the two"
+                );
+                problems.error(place(), error);
             }
         }
         compiled
-    }
-
-    fn tier_named(&self, name: &str) -> Option<usize> {
-        self.by_name.get(name).copied()
     }
 
     pub(crate) fn of(&self, head: &RequestHead<'_>) -> Granted<'_> {
@@ -168,13 +161,13 @@ impl Tiers {
             None => self.attached(head).or_else(|| {
                 let text = key.filter(|(part, _)| self.default_key.is_text(*part));
                 let text = text.map(|(_, key)| key.as_bytes());
-                let (position, tier) = self.assignments.first(text, head, &self.by_name)?;
+                let (position, tier) = self.assignments.first(text, head, &self.tiers)?;
                 Some((tier, TierSource::Assignment(position)))
             }),
         };
-        let found = tier.and_then(|(tier, source)| Some((self.tiers.get(tier)?, source)));
+        let found = tier.and_then(|(tier, source)| Some((self.tiers.get_index(tier)?, source)));
         Granted {
-            tier: found.map(|((name, _), source)| (*name, source)),
+            tier: found.map(|((name, _), source)| (name.as_str(), source)),
             own: own.map_or(&[], |own| &own.quotas),
             of_tier: found.map_or(&[], |((_, quotas), _)| quotas),
         }
@@ -182,19 +175,15 @@ impl Tiers {
 
     fn attached(&self, head: Option<&RequestHead<'_>>) -> Option<(usize, TierSource)> {
         let tier = head?.extensions().get::<Tier>()?;
-        Some((self.tier_named(tier.as_str())?, TierSource::Extension))
+        let position = self.tiers.get_index_of(tier.as_str())?;
+        Some((position, TierSource::Extension))
     }
 }
 
-/// Returns the quotas of a tier and its extended tiers, the nearest first. The check has refused
-/// cycles.
-fn inherited(document: &Document, name: &str, limits: &HashMap<&str, u32>) -> Quotas {
-    let tier = |name: &str| document.tiers.get(name);
-    let extended = core::iter::successors(tier(name), |rule| tier(rule.extends.as_ref()?.as_str()));
-    quotas(extended.map(|tier| &tier.limits), limits)
-}
-
-fn quotas<'g>(grants: impl IntoIterator<Item = &'g Grants>, limits: &HashMap<&str, u32>) -> Quotas {
+fn quotas<'g>(
+    grants: impl IntoIterator<Item = &'g Grants>,
+    limits: &HashMap<Box<str>, u32>,
+) -> Quotas {
     let named = grants.into_iter().flatten();
     let placed = named.filter_map(|(name, grant)| {
         let limit = limits.get(name.as_str())?;
