@@ -9,6 +9,8 @@ use tower_quota::when::Condition;
 
 use crate::tier::Tier;
 
+type Parts<T> = HashMap<String, Arc<T>>;
+
 pub(crate) type CostOf = dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync;
 
 pub(crate) type TierOf = dyn Fn(&RequestHead<'_>) -> Option<Tier> + Send + Sync;
@@ -27,12 +29,12 @@ pub(crate) type TierOf = dyn Fn(&RequestHead<'_>) -> Option<Tier> + Send + Sync;
 #[derive(Clone, Default)]
 #[must_use]
 pub struct CodeParts {
-    pub(crate) keys: HashMap<String, Arc<dyn KeyExtractor>>,
-    pub(crate) claims: HashMap<String, Arc<dyn KeyExtractor>>,
-    pub(crate) tiers: HashMap<String, Arc<TierOf>>,
-    pub(crate) costs: HashMap<String, Arc<CostOf>>,
-    pub(crate) conditions: HashMap<String, Arc<dyn Condition>>,
-    pub(crate) rules: HashMap<String, Arc<dyn Rule>>,
+    pub(crate) keys: Parts<dyn KeyExtractor>,
+    pub(crate) claims: Parts<dyn KeyExtractor>,
+    pub(crate) tiers: Parts<TierOf>,
+    pub(crate) costs: Parts<CostOf>,
+    pub(crate) conditions: Parts<dyn Condition>,
+    pub(crate) rules: Parts<dyn Rule>,
 }
 
 impl CodeParts {

@@ -58,14 +58,13 @@ impl Rules {
         let tree = read::tree(text, max_bytes)?;
         let mut reading = read::Reading::new(&tree);
         let document = reading.document();
-        let found = check::check(&document, parts, &reading.known_names());
+        let mut found = check::check(&document, parts, &reading.known_names());
         if reading.problems.is_empty() && !found.has_errors() {
             return Self::compile(document, parts, found, &|problem| reading.locate(problem));
         }
-        for problem in &found {
-            let mut problem = problem.clone();
-            if reading.locate(&mut problem) {
-                reading.problems.push(problem);
+        for problem in found.iter_mut() {
+            if reading.locate(problem) {
+                reading.problems.push(problem.clone());
             }
         }
         reading.repeated_limits();

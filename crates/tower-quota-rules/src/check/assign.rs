@@ -116,7 +116,7 @@ impl<'d> Checker<'d> {
         let mut granted = HashSet::new();
         let document = self.document;
         let extended = document.extended(tier);
-        for (name, grant) in extended.flat_map(|rule| &rule.limits) {
+        for (name, grant) in extended.flat_map(|rule| rule.limits.iter()) {
             let name = name.as_str();
             let Some(limit) = self.limits.get(name).filter(|_| granted.insert(name)) else {
                 continue;

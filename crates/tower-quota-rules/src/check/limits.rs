@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
 use tower_quota::key::KeyExtractor;
-use tower_quota::{Algorithm, Limit, Penalty, Quota, RequestHead};
+use tower_quota::{Algorithm, Penalty, Quota, RequestHead};
 
 use super::{Checker, PlacedLimit, all_limits};
 use crate::code_parts::CodeParts;
@@ -17,11 +17,17 @@ impl<'d> Checker<'d> {
         self.most_limits();
         for limit in all_limits(self.document) {
             let place = limit.place();
-            self.capacity(limit.rule, limit.rule.quota.quota(), || {
+            self.quota(limit.rule, limit.rule.quota.quota(), || {
                 place.field("quota")
             });
             self.waits(limit, &place);
-            self.degraded(limit.rule, &place);
+            if limit.rule.when_degraded.is_some() && limit.rule.on_store_failure.is_some() {
+                let text = format_args!(
+                    "{:?} has two choices for an outage: remove \"on_store_failure\" or \"when_degraded\"",
+                    limit.rule.name.as_str()
+                );
+                self.error(place.field("when_degraded"), text);
+            }
             self.penalty(limit.rule, &place);
             if limit.rule.cost == Some(CostText::Constant(0)) {
                 let name = limit.rule.name.as_str();
@@ -33,17 +39,27 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Checks that a quota can admit a request, and can be divided among the instances.
-    pub(super) fn capacity(
+    /// Checks that a quota counts in the way of the limit, can admit a request, and can be divided among the instances.
+    pub(super) fn quota(
         &mut self,
         rule: &LimitRule,
         quota: &Quota,
         place: impl Fn() -> DocumentPlace,
     ) {
-        let longest = rule
-            .max_wait
-            .map_or(Limit::DEFAULT_MAX_WAIT, Duration::from);
-        let quota = quota.for_waits_of(longest);
+        let is_hold = |quota: &Quota| quota.algorithm() == Algorithm::Concurrent;
+        let counting = match (is_hold(rule.quota.quota()), is_hold(quota)) {
+            (true, false) => Some(("requests in progress", "2 at once")),
+            (false, true) => Some(("per period", "100/minute")),
+            _ => None,
+        };
+        if let Some((counts, example)) = counting {
+            let text = format_args!(
+                "{:?} counts {counts}, and this quota does not: give one such as {example:?}",
+                rule.name.as_str()
+            );
+            self.error(place(), text);
+        }
+        let quota = rule.counted(quota);
         let cost = match rule.cost {
             Some(CostText::Constant(units)) => units,
             _ => 1,
@@ -60,36 +76,6 @@ impl<'d> Checker<'d> {
             && let Err(error) = quota.try_divided(instances)
         {
             self.error(place(), error);
-        }
-    }
-
-    /// Checks that a tier or an override counts in the way of the limit.
-    pub(super) fn way_of_counting(
-        &mut self,
-        rule: &LimitRule,
-        quota: &Quota,
-        place: impl Fn() -> DocumentPlace,
-    ) {
-        let is_hold = |quota: &Quota| quota.algorithm() == Algorithm::Concurrent;
-        let (counts, example) = match (is_hold(rule.quota.quota()), is_hold(quota)) {
-            (true, false) => ("requests in progress", "2 at once"),
-            (false, true) => ("per period", "100/minute"),
-            _ => return,
-        };
-        let text = format_args!(
-            "{:?} counts {counts}, and this quota does not: give one such as {example:?}",
-            rule.name.as_str()
-        );
-        self.error(place(), text);
-    }
-
-    fn degraded(&mut self, rule: &LimitRule, place: &DocumentPlace) {
-        if rule.when_degraded.is_some() && rule.on_store_failure.is_some() {
-            let text = format_args!(
-                "{:?} has two choices for an outage: remove \"on_store_failure\" or \"when_degraded\"",
-                rule.name.as_str()
-            );
-            self.error(place.field("when_degraded"), text);
         }
     }
 

@@ -78,7 +78,8 @@ struct Checker<'d> {
 pub(crate) struct PlacedLimit<'d> {
     pub(crate) rule: &'d LimitRule,
     position: usize,
-    route: Option<usize>,
+    /// The position of the route, or `None` for a limit of every request.
+    pub(crate) route: Option<usize>,
 }
 
 impl PlacedLimit<'_> {
@@ -140,15 +141,13 @@ impl<'d> Checker<'d> {
         self.error(place, format_args!("there is no {what} {name:?}: {fix}"));
     }
 
-    /// Reports an unknown limit. Returns whether the limit is known.
-    fn is_limit(&mut self, place: impl FnOnce() -> DocumentPlace, name: &NameText) -> bool {
+    /// Reports an unknown limit.
+    fn known_limit(&mut self, place: impl FnOnce() -> DocumentPlace, name: &NameText) {
         let name = name.as_str();
-        let is_known = self.limits.contains_key(name) || self.known.limits.contains(name);
-        if !is_known {
+        if !self.limits.contains_key(name) && !self.known.limits.contains(name) {
             let names: Vec<&'d str> = self.limits.keys().copied().collect();
             self.unknown(place(), "limit", name, names.into_iter());
         }
-        is_known
     }
 
     /// Reports an unknown tier. Returns whether the tier is known.

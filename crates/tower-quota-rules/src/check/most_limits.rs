@@ -6,7 +6,7 @@ use tower_quota::store::Charge;
 use tower_quota::{ConfigError, Name};
 
 use super::Checker;
-use crate::compile::{segments_of_pattern, segments_of_regex};
+use crate::compile::{segments_of_call, segments_of_path};
 use crate::document::{LimitRule, Many, Match, MissingRule, PathMatch};
 use crate::problem::DocumentPlace;
 
@@ -74,21 +74,21 @@ fn enforced(rules: &[LimitRule]) -> impl Iterator<Item = &LimitRule> {
 
 /// Returns the parts of each alternative of a condition.
 fn parts(matching: &Match) -> Vec<Vec<Option<String>>> {
-    let of_call = |name: &str| -> Vec<Option<String>> {
-        name.split('/').map(|part| Some(part.to_owned())).collect()
-    };
     let hosts = only(&matching.host).filter(|host| !host.as_str().starts_with("*."));
     let host = hosts.map(|host| host.as_str().to_ascii_lowercase());
     let route = only(&matching.route).map(|route| route.to_string());
-    let paths: Vec<Vec<Option<String>>> = if let Some(paths) = &matching.path {
-        paths.0.iter().map(of_path).collect()
-    } else if let Some(names) = &matching.grpc_method {
-        names.0.iter().map(|name| of_call(name.as_str())).collect()
-    } else if let Some(names) = &matching.grpc_service {
-        names.0.iter().map(|name| of_call(name.as_str())).collect()
-    } else {
-        vec![Vec::new()]
-    };
+    let mut paths: Vec<_> = Many::of(&matching.path).iter().map(of_path).collect();
+    if paths.is_empty() {
+        let methods = Many::of(&matching.grpc_method).iter();
+        paths.extend(methods.map(|name| segments_of_call(name.as_str())));
+    }
+    if paths.is_empty() {
+        let services = Many::of(&matching.grpc_service).iter();
+        paths.extend(services.map(|name| segments_of_call(name.as_str())));
+    }
+    if paths.is_empty() {
+        paths.push(Vec::new());
+    }
     let of_request = [host, route];
     let alternatives = paths.into_iter();
     alternatives
@@ -104,17 +104,14 @@ fn only<T>(values: &Option<Many<T>>) -> Option<&T> {
 }
 
 fn of_path(path: &PathMatch) -> Vec<Option<String>> {
-    match path {
-        PathMatch::Pattern(pattern) => {
-            let mut segments = segments_of_pattern(pattern.as_str());
-            if !pattern.as_str().contains("{*") {
-                // The end of a path. No segment contains a slash.
-                segments.push(Some("/".into()));
-            }
-            segments
-        }
-        PathMatch::Regex { regex } => segments_of_regex(regex),
+    let mut segments = segments_of_path(path);
+    if let PathMatch::Pattern(pattern) = path
+        && !pattern.as_str().contains("{*")
+    {
+        // The end of a path. No segment contains a slash.
+        segments.push(Some("/".into()));
     }
+    segments
 }
 
 /// Returns an upper bound of the limits that apply to one request.

@@ -23,16 +23,15 @@ impl<'d> Checker<'d> {
     }
 
     pub(super) fn grants(&mut self, place: impl Fn() -> DocumentPlace, grants: &'d Grants) {
-        for (name, grant) in grants {
+        for (name, grant) in grants.iter() {
             let Some(limit) = self.limits.get(name.as_str()) else {
-                self.is_limit(|| place().field("limits").field(name.as_str()), name);
+                self.known_limit(|| place().field("limits").field(name.as_str()), name);
                 continue;
             };
-            let rule = limit.rule;
             if let Some(quota) = grant.quota() {
-                let place = || place().field("limits").field(name.as_str());
-                self.way_of_counting(rule, quota, place);
-                self.capacity(rule, quota, place);
+                self.quota(limit.rule, quota, || {
+                    place().field("limits").field(name.as_str())
+                });
             }
         }
     }

@@ -10,31 +10,29 @@ use tower_quota::{
 use super::conditions::Context;
 use super::keys::client_ip;
 use super::matches::Matches;
-use super::tiers::{Granted, Tiers};
+use super::tiers::Tiers;
+use crate::check::all_limits;
 use crate::code_parts::CodeParts;
 use crate::document::{Document, Match};
-use crate::explain::{ListName, QuotaSource};
+use crate::explain::ListName;
 use crate::problem::{DocumentPlace, Problems};
 
 pub(crate) struct Compiled {
     pub(crate) policy: Policy,
-    index: Arc<Index>,
-    lists: Lists,
+    pub(crate) index: Arc<Index>,
     explainer: OnceLock<Explainer>,
 }
 
-/// The positions of the entries of the document's lists.
-#[derive(Clone)]
-struct Lists {
-    allow: Arc<Matches<usize>>,
-    block: Arc<Matches<usize>>,
-}
-
-struct Index {
+pub(crate) struct Index {
     everywhere: Vec<u32>,
     matches: Matches<(u32, u32)>,
-    tiers: Tiers,
-    positions: HashMap<Box<str>, u32>,
+    pub(crate) tiers: Tiers,
+    /// The positions of the limits by name.
+    pub(crate) positions: HashMap<Box<str>, u32>,
+    /// The positions of the entries of the document's lists.
+    skip: Matches<usize>,
+    allow: Matches<usize>,
+    block: Matches<usize>,
 }
 
 /// Compiles a checked document, and adds a problem for each part that does not compile.
@@ -60,35 +58,17 @@ impl Compiled {
             .explain(head)
     }
 
-    /// Returns the tier and the quotas of a request's client.
-    pub(crate) fn granted(&self, head: &RequestHead<'_>) -> Granted<'_> {
-        self.index.tiers.of(head)
-    }
-
-    /// Returns what gives a client its quota of a limit, without a tier from your code.
-    pub(crate) fn source_by_key(&self, limit: &str, key: &Key<'_>) -> QuotaSource {
-        let position = self.index.positions.get(limit);
-        position.map_or(QuotaSource::Limit, |position| {
-            self.index.tiers.of_key(key).source(*position)
-        })
-    }
-
     /// Returns the first entry of a list that matches a request.
     pub(crate) fn entry(&self, list: ListName, head: &RequestHead<'_>) -> Option<usize> {
         let (entries, in_doubt) = match list {
-            ListName::Allow => (&self.lists.allow, false),
-            ListName::Block => (&self.lists.block, true),
+            ListName::Allow => (&self.index.allow, false),
+            ListName::Block => (&self.index.block, true),
         };
         let mut first: Option<usize> = None;
         entries.find(&head.in_doubt(in_doubt), |at| {
             first = Some(first.map_or(*at, |first| first.min(*at)));
         });
         first
-    }
-
-    /// Returns whether the patterns of the document compare the text of a key.
-    pub(crate) fn compares(&self, key: &Key<'_>) -> bool {
-        self.index.tiers.compares(key)
     }
 }
 
@@ -122,14 +102,12 @@ impl Context<'_> {
         let mut limits: Vec<(Limit, DocumentPlace)> = Vec::new();
         let mut positions: HashMap<Box<str>, u32> = HashMap::new();
         let (mut everywhere, mut matches) = (Vec::new(), Vec::<(&Match, (u32, u32))>::new());
-        for (at, rule) in document.limits.iter().enumerate() {
-            let position = number(limits.len());
+        for (position, limit) in (0..).zip(all_limits(document)) {
+            let (rule, is_of_route) = (limit.rule, limit.route.is_some());
             positions.insert(rule.name.as_str().into(), position);
-            limits.push((
-                self.limit(rule, true),
-                DocumentPlace::of("limits").index(at),
-            ));
+            limits.push((self.limit(rule, !is_of_route), limit.place()));
             match &rule.when {
+                _ if is_of_route => {}
                 None => everywhere.push(position),
                 Some(when) => {
                     let found = (position, position + 1);
@@ -137,30 +115,25 @@ impl Context<'_> {
                 }
             }
         }
-        for (at, route) in document.routes.iter().enumerate() {
-            let place = DocumentPlace::of("routes").index(at).field("limits");
-            let first = number(limits.len());
-            for (at, rule) in route.limits.iter().enumerate() {
-                positions.insert(rule.name.as_str().into(), number(limits.len()));
-                limits.push((self.limit(rule, false), place.index(at)));
-            }
-            matches.push((&route.matching, (first, number(limits.len()))));
+        let mut first = number(document.limits.len());
+        for route in &document.routes {
+            let end = first + number(route.limits.len());
+            matches.push((&route.matching, (first, end)));
+            first = end;
         }
         let index = Arc::new(Index {
             everywhere,
             matches: Matches::new(matches, self),
             tiers: Tiers::new(self, &positions, problems),
             positions,
-        });
-        let policy = self.policy(limits, &index, problems)?;
-        let lists = Lists {
+            skip: self.list(&document.skip),
             allow: self.list(&document.allow),
             block: self.list(&document.block),
-        };
+        });
+        let policy = self.policy(limits, &index, problems)?;
         Some(Compiled {
-            policy: self.with_lists(policy, lists.clone()),
+            policy: with_lists(policy, &index),
             index,
-            lists,
             explainer: OnceLock::new(),
         })
     }
@@ -219,23 +192,25 @@ impl Context<'_> {
         }
     }
 
-    fn list(&self, matches: &[Match]) -> Arc<Matches<usize>> {
-        Arc::new(Matches::new(matches.iter().zip(0..), self))
+    fn list(&self, matches: &[Match]) -> Matches<usize> {
+        Matches::new(matches.iter().zip(0..), self)
     }
+}
 
-    fn with_lists(&self, mut policy: Policy, Lists { allow, block }: Lists) -> Policy {
-        let skip = self.list(&self.document.skip);
-        if !allow.is_empty() {
-            policy = policy.allow(move |head: &RequestHead<'_>| allow.has(head));
-        }
-        if !block.is_empty() {
-            policy = policy.block(move |head: &RequestHead<'_>| block.has(head));
-        }
-        if !skip.is_empty() {
-            policy = policy.skip(move |head: &RequestHead<'_>| skip.has(head));
-        }
-        policy
+fn with_lists(mut policy: Policy, index: &Arc<Index>) -> Policy {
+    if !index.allow.is_empty() {
+        let index = Arc::clone(index);
+        policy = policy.allow(move |head: &RequestHead<'_>| index.allow.has(head));
     }
+    if !index.block.is_empty() {
+        let index = Arc::clone(index);
+        policy = policy.block(move |head: &RequestHead<'_>| index.block.has(head));
+    }
+    if !index.skip.is_empty() {
+        let index = Arc::clone(index);
+        policy = policy.skip(move |head: &RequestHead<'_>| index.skip.has(head));
+    }
+    policy
 }
 
 fn number(position: usize) -> u32 {

@@ -1,13 +1,11 @@
 use std::sync::Arc;
 
-use tower_quota::settle::{
-    Settle, body_bytes, by_handler, cost_header, only_failures, only_successes,
-};
+use tower_quota::settle::{body_bytes, by_handler, cost_header, only_failures, only_successes};
 use tower_quota::{Limit, Penalty, Quota, cost};
 
 use super::conditions::{Context, any_of};
 use crate::document::LimitRule;
-use crate::text::{AbandonedText, CostText, SettleText};
+use crate::text::{CostText, SettleText};
 
 impl Context<'_> {
     /// Creates a limit. Omits `when` if an index finds the limit by it.
@@ -75,11 +73,8 @@ impl Context<'_> {
         if let Some(settle) = &rule.settle {
             limit = self.with_settle(limit, settle);
         }
-        match rule.on_abandoned {
-            None => {}
-            Some(AbandonedText::Keep) => limit = limit.on_abandoned(Settle::Keep),
-            Some(AbandonedText::Refund) => limit = limit.on_abandoned(Settle::Cost(0)),
-            Some(AbandonedText::Cost(units)) => limit = limit.on_abandoned(Settle::Cost(units)),
+        if let Some(settle) = rule.on_abandoned {
+            limit = limit.on_abandoned(settle.into());
         }
         match rule.on_store_failure {
             Some(choice) => limit.on_store_failure(choice.into()),

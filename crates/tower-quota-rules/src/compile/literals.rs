@@ -1,8 +1,21 @@
 //! Finds the literal segments of paths for the index.
 
+use crate::document::PathMatch;
 use crate::text::PathRegex;
 
-pub(crate) fn segments_of_pattern(pattern: &str) -> Vec<Option<String>> {
+pub(crate) fn segments_of_path(path: &PathMatch) -> Vec<Option<String>> {
+    match path {
+        PathMatch::Pattern(pattern) => segments_of_pattern(pattern.as_str()),
+        PathMatch::Regex { regex } => segments_of_regex(regex),
+    }
+}
+
+/// Returns the segments of a gRPC service or method, which begin the path.
+pub(crate) fn segments_of_call(name: &str) -> Vec<Option<String>> {
+    name.split('/').map(|part| Some(part.into())).collect()
+}
+
+fn segments_of_pattern(pattern: &str) -> Vec<Option<String>> {
     let literal = |segment: &str| {
         let text = segment.replace("{{", "\0").replace("}}", "\u{1}");
         let has_parameter = text.contains(['{', '}']);
@@ -12,7 +25,7 @@ pub(crate) fn segments_of_pattern(pattern: &str) -> Vec<Option<String>> {
 }
 
 /// Returns the complete segments that all matches of an expression begin with.
-pub(crate) fn segments_of_regex(expression: &PathRegex) -> Vec<Option<String>> {
+fn segments_of_regex(expression: &PathRegex) -> Vec<Option<String>> {
     let beginning = expression.beginning();
     let segments = beginning.split('/').skip(1);
     let mut segments: Vec<Option<String>> = segments.map(|text| Some(text.into())).collect();

@@ -16,8 +16,8 @@ use tower_quota::when::Condition;
 
 use super::conditions::{ComparedText, Context};
 use super::key_source::KeySource;
-use super::literals::{segments_of_pattern, segments_of_regex};
-use crate::document::{Many, Match, PathMatch};
+use super::literals::{segments_of_call, segments_of_path};
+use crate::document::{Many, Match};
 use crate::text::{KeyPattern, Network};
 
 pub(crate) struct Matches<T> {
@@ -86,23 +86,23 @@ impl<T> Matches<T> {
             all.push(fields);
         }
         for (entry, fields) in (0..).zip(all) {
-            // Take the rarest feature of every value. If a value has no feature, the index cannot
-            // find the match by this field.
-            let rarest = |values: Vec<Vec<u64>>| -> Option<Vec<(usize, u64)>> {
-                let counted = |feature: u64| (shared[&feature], feature);
-                let rarest = values
-                    .into_iter()
-                    .map(|all| all.into_iter().map(counted).min());
-                rarest.collect()
-            };
-            let fields = fields.into_iter().filter_map(rarest);
-            let sharing = |values: &Vec<(usize, u64)>| -> usize {
-                values.iter().map(|(sharing, _)| sharing).sum()
-            };
-            match fields.min_by_key(sharing) {
+            let (mut least, mut chosen) = (usize::MAX, None);
+            for values in fields {
+                // Take the rarest feature of every value. If a value has no feature, the index cannot
+                // find the match by this field.
+                let rarest =
+                    |features: Vec<u64>| features.into_iter().min_by_key(|one| shared[one]);
+                let rarest: Option<Vec<u64>> = values.into_iter().map(rarest).collect();
+                let Some(rarest) = rarest else { continue };
+                let sharing = rarest.iter().map(|one| shared[one]).sum();
+                if sharing < least {
+                    (least, chosen) = (sharing, Some(rarest));
+                }
+            }
+            match chosen {
                 None => index.always.push(entry),
-                Some(values) => {
-                    for (_, feature) in values {
+                Some(features) => {
+                    for feature in features {
                         index.listed.entry(feature).or_default().push(entry);
                     }
                 }
@@ -198,19 +198,6 @@ impl Features {
         }
     }
 
-    fn of_path(&mut self, path: &PathMatch) -> Vec<u64> {
-        self.of_segments(&match path {
-            PathMatch::Pattern(pattern) => segments_of_pattern(pattern.as_str()),
-            PathMatch::Regex { regex } => segments_of_regex(regex),
-        })
-    }
-
-    /// Returns the features of a gRPC service or method, a prefix of the path.
-    fn of_call(&mut self, name: &str) -> Vec<u64> {
-        let parts = name.split('/').map(|part| Some(part.into()));
-        self.of_segments(&parts.collect::<Vec<_>>())
-    }
-
     fn of_segments(&mut self, segments: &[Option<String>]) -> Vec<u64> {
         self.segments = self.segments.max(segments.len());
         let hash = |(at, text): (usize, &Option<String>)| {
@@ -268,16 +255,18 @@ impl Features {
         texts: &mut Vec<ComparedText<'m>>,
     ) -> Vec<Vec<Vec<u64>>> {
         let mut fields = Vec::new();
-        fields.extend(each(&matching.path, |path| self.of_path(path)));
+        fields.extend(each(&matching.path, |path| {
+            self.of_segments(&segments_of_path(path))
+        }));
         fields.extend(each(&matching.route, |route| {
             self.has_routes = true;
             vec![self.hash(&Feature::Route(route.as_bytes()))]
         }));
         fields.extend(each(&matching.grpc_method, |name| {
-            self.of_call(name.as_str())
+            self.of_segments(&segments_of_call(name.as_str()))
         }));
         fields.extend(each(&matching.grpc_service, |name| {
-            self.of_call(name.as_str())
+            self.of_segments(&segments_of_call(name.as_str()))
         }));
         fields.extend(each(&matching.host, |host| self.of_host(host.as_str())));
         fields.extend(each(&matching.network, |network| self.of_network(network)));

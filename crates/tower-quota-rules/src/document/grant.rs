@@ -1,10 +1,8 @@
 use core::fmt;
 use core::str::FromStr;
-use std::collections::{BTreeMap, btree_map};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tower_quota::Quota;
 
 use crate::text::{NameText, QuotaText, TextError, written_as_text};
@@ -56,39 +54,4 @@ written_as_text!(Grant, "a quota such as \"100/minute\", or \"unlimited\"", {
 });
 
 /// Quotas by the name of the limit. Clones are cheap, and equal overrides share memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct Grants(Arc<BTreeMap<NameText, Grant>>);
-
-impl Grants {
-    /// Returns the quota of a limit, if any.
-    #[must_use]
-    pub fn get(&self, limit: &str) -> Option<&Grant> {
-        self.0.get(limit)
-    }
-
-    /// Returns the limits and their quotas.
-    pub fn iter(&self) -> btree_map::Iter<'_, NameText, Grant> {
-        self.0.iter()
-    }
-
-    /// Returns whether there are no quotas.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl FromIterator<(NameText, Grant)> for Grants {
-    fn from_iter<I: IntoIterator<Item = (NameText, Grant)>>(grants: I) -> Self {
-        Self(Arc::new(grants.into_iter().collect()))
-    }
-}
-
-impl<'a> IntoIterator for &'a Grants {
-    type Item = (&'a NameText, &'a Grant);
-    type IntoIter = btree_map::Iter<'a, NameText, Grant>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
+pub type Grants = Arc<BTreeMap<NameText, Grant>>;

@@ -1,5 +1,8 @@
+use core::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tower_quota::{Limit, Quota};
 
 use super::{KeyRule, Many, Match, MissingRule, PenaltyRule, StoreFailureRule};
 use crate::text::{
@@ -68,6 +71,13 @@ pub struct LimitRule {
 }
 
 impl LimitRule {
+    /// Returns a quota of the limit as it is counted. Without a queue in the quota, a leaky bucket queues for the
+    /// limit's longest wait.
+    pub(crate) fn counted(&self, quota: &Quota) -> Quota {
+        let longest = self.max_wait.map(Duration::from);
+        quota.for_waits_of(longest.unwrap_or(Limit::DEFAULT_MAX_WAIT))
+    }
+
     /// Creates a limit without options.
     #[must_use]
     pub const fn new(name: NameText, quota: QuotaText) -> Self {

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use crate::text::{PathPattern, PathRegex};
 
 /// A pattern of paths, `/users/{id}`, or an expression, `{ regex: "^/v[12]/" }`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum PathMatch {
     /// A pattern in the syntax of axum's routes.

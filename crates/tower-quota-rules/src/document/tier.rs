@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +13,7 @@ pub struct TierRule {
     /// The tier with the quotas that this tier omits.
     pub extends: Option<NameText>,
     /// The quotas by the names of limits.
-    #[serde(default, skip_serializing_if = "Grants::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: Grants,
 }
 
@@ -22,6 +24,6 @@ pub struct OverrideRule {
     /// The tier of the key, instead of the assigned tier.
     pub tier: Option<NameText>,
     /// The quotas by the names of limits.
-    #[serde(default, skip_serializing_if = "Grants::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: Grants,
 }

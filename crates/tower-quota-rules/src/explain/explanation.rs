@@ -1,5 +1,4 @@
 use core::net::IpAddr;
-use std::collections::HashMap;
 
 use serde::Serialize;
 use tower_quota::{
@@ -107,7 +106,7 @@ impl Rules {
         explained: Explained,
         show: &dyn Fn(&Key<'_>) -> String,
     ) -> Explanation {
-        let granted = self.compiled().granted(&head.of_sample());
+        let granted = self.compiled().index.tiers.of(&head.of_sample());
         let mut explanation = Explanation {
             outcome: OutcomeText::Counted,
             tier: granted.tier.map(|(name, _)| name.to_owned()),
@@ -135,17 +134,15 @@ impl Rules {
                 explanation.missing_key = Some("ip".into());
             }
             Explained::Limited(limits) => {
-                let rules = self.document().all_limits().zip(0..);
-                let rules: HashMap<&str, (&LimitRule, u32)> = rules
-                    .map(|(rule, position)| (rule.name.as_str(), (rule, position)))
-                    .collect();
                 for limit in &limits {
-                    let rule = rules.get(limit.name.as_str());
+                    let name = limit.name.as_str();
+                    let mut rules = self.document().all_limits().zip(0..);
+                    let rule = rules.find(|(rule, _)| rule.name.as_str() == name);
                     explanation.limits.push(LimitExplanation {
                         name: text(limit.name),
                         quota: limit.quota.into(),
                         source: rule.map_or(QuotaSource::Service, |(rule, position)| {
-                            source_of(limit, rule, *position, &granted)
+                            source_of(limit, rule, position, &granted)
                         }),
                         scope: text(limit.key.scope()),
                         key: show(&limit.key),
@@ -170,7 +167,7 @@ fn source_of(
 ) -> QuotaSource {
     let expected = granted.quota(position).flatten();
     let expected = expected.unwrap_or(*rule.quota.quota());
-    if is_quota(Some(rule), expected, &limit.quota) {
+    if is_quota(rule, &expected, &limit.quota) {
         granted.source(position)
     } else {
         QuotaSource::Service

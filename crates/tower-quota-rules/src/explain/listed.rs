@@ -45,7 +45,7 @@ impl Rules {
             _ if !rest.is_empty() => false,
             (Some(Many(patterns)), None, _) => {
                 let matches = |pattern: &KeyPattern| pattern.matches(key.as_bytes());
-                self.compiled().compares(key) && patterns.iter().any(matches)
+                self.compiled().index.tiers.compares(key) && patterns.iter().any(matches)
             }
             (None, Some(Many(networks)), Some(address)) => {
                 let contains = |network: &Network| network.to_net().contains(&address);

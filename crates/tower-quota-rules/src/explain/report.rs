@@ -1,13 +1,11 @@
 use core::fmt;
-use core::time::Duration;
 
 use serde::Serialize;
-use tower_quota::{Algorithm, Limit, Quota, RequestHead};
+use tower_quota::{Algorithm, Quota, RequestHead};
 
 use super::explanation::Explanation;
 use crate::document::{Document, Expected, Grant, LimitRule, OutcomeText, Sample};
 use crate::rules::Rules;
-use crate::text::NameText;
 
 /// The results of a document's tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -101,26 +99,19 @@ impl TestReport {
 
 fn compare(document: &Document, expected: &Expected, found: &Explanation) -> Vec<String> {
     let mut differences = Vec::new();
-    if let Some(outcome) = expected.outcome.filter(|outcome| *outcome != found.outcome) {
-        differences.push(format!(
-            "expected it to be {}, it is {}",
-            word(outcome),
-            word(found.outcome)
-        ));
-    }
-    if let Some(tier) = expected
-        .tier
-        .as_ref()
-        .filter(|tier| found.tier.as_deref() != Some(tier.as_str()))
+    if let Some(outcome) = expected.outcome
+        && outcome != found.outcome
     {
-        let found = found
-            .tier
-            .as_deref()
-            .map_or_else(|| String::from("none"), |tier| format!("{tier:?}"));
-        differences.push(format!(
-            "expected the tier {:?}, it is {found}",
-            tier.as_str()
-        ));
+        let (outcome, found) = (word(outcome), word(found.outcome));
+        differences.push(format!("expected it to be {outcome}, it is {found}"));
+    }
+    let tier = found.tier.as_deref();
+    if let Some(expected) = &expected.tier
+        && tier != Some(expected.as_str())
+    {
+        let tier = tier.map_or("none".into(), |tier| format!("{tier:?}"));
+        let expected = expected.as_str();
+        differences.push(format!("expected the tier {expected:?}, it is {tier}"));
     }
     let Some(limits) = &expected.limits else {
         return differences;
@@ -131,50 +122,33 @@ fn compare(document: &Document, expected: &Expected, found: &Explanation) -> Vec
         ));
         return differences;
     }
-    let rule = |name: &NameText| document.all_limits().find(|rule| rule.name == *name);
     for (name, grant) in limits {
-        let asked = found
-            .limits
-            .iter()
-            .find(|limit| limit.name == name.as_str());
-        match (grant, asked) {
-            (Grant::Quota(quota), Some(asked))
-                if is_quota(rule(name), Quota::from(*quota), asked.quota.quota()) => {}
-            (Grant::Quota(quota), Some(asked)) => {
-                differences.push(format!(
-                    "expected {quota} of the limit {:?}, it is {}",
-                    name.as_str(),
-                    asked.quota
-                ));
-            }
-            (Grant::Quota(_), None) => differences.push(format!(
-                "expected the limit {:?}, it is not asked",
-                name.as_str()
-            )),
-            (Grant::Unlimited, Some(_)) => differences.push(format!(
-                "expected no limit {:?}, it is asked",
-                name.as_str()
-            )),
-            (Grant::Unlimited, None) => {}
+        let Grant::Quota(quota) = grant else { continue };
+        let name = name.as_str();
+        let Some(asked) = found.limits.iter().find(|limit| limit.name == name) else {
+            differences.push(format!("expected the limit {name:?}, it is not asked"));
+            continue;
+        };
+        let mut rules = document.all_limits();
+        let rule = rules.find(|rule| rule.name.as_str() == name);
+        if !rule.is_some_and(|rule| is_quota(rule, quota.quota(), asked.quota.quota())) {
+            differences.push(format!(
+                "expected {quota} of the limit {name:?}, it is {}",
+                asked.quota
+            ));
         }
     }
-    for asked in found
-        .limits
-        .iter()
-        .filter(|asked| !limits.contains_key(asked.name.as_str()))
-    {
-        differences.push(format!("expected no limit {:?}, it is asked", asked.name));
+    for asked in &found.limits {
+        if !matches!(limits.get(&*asked.name), Some(Grant::Quota(_))) {
+            differences.push(format!("expected no limit {:?}, it is asked", asked.name));
+        }
     }
     differences
 }
 
-/// Returns whether the expected quota counts like the quota found.
-///
-/// Without a queue in the quota, a leaky bucket queues for the limit's longest wait.
-pub(super) fn is_quota(rule: Option<&LimitRule>, expected: Quota, found: &Quota) -> bool {
-    let longest = rule.and_then(|rule| rule.max_wait);
-    let longest = longest.map_or(Limit::DEFAULT_MAX_WAIT, Duration::from);
-    counts_like(&expected.for_waits_of(longest), found)
+/// Returns whether the expected quota of a limit counts like the quota found.
+pub(super) fn is_quota(rule: &LimitRule, expected: &Quota, found: &Quota) -> bool {
+    counts_like(&rule.counted(expected), found)
 }
 
 /// Returns whether two quotas make the same decisions. A bucket has several texts, such as

@@ -31,7 +31,11 @@ impl Rules {
     /// Returns what gives a client its quota of a limit, without a [tier](crate::Tier) from your code.
     #[must_use]
     pub fn quota_source_by_key(&self, limit: &str, key: &Key<'_>) -> QuotaSource {
-        self.compiled().source_by_key(limit, key)
+        let index = &self.compiled().index;
+        match index.positions.get(limit) {
+            Some(position) => index.tiers.of_key(key).source(*position),
+            None => QuotaSource::Limit,
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
@@ -95,8 +96,12 @@ impl Merge<'_> {
             }
             let known = merged.tiers.entry(name).or_default();
             known.extends = known.extends.take().or(tier.extends);
-            let both = known.limits.iter().chain(&tier.limits);
-            known.limits = both.map(|(name, grant)| (name.clone(), *grant)).collect();
+            let grants = Arc::make_mut(&mut known.limits);
+            grants.extend(
+                tier.limits
+                    .iter()
+                    .map(|(name, grant)| (name.clone(), *grant)),
+            );
         }
     }
 
@@ -121,7 +126,7 @@ impl Merge<'_> {
     }
 
     fn grants(&mut self, place: &DocumentPlace, grants: &Grants) {
-        for (name, _) in grants {
+        for name in grants.keys() {
             if self.limits.contains(name) {
                 let name = name.as_str();
                 let text = format_args!(
@@ -135,8 +140,8 @@ impl Merge<'_> {
     /// Refuses a client with a tier that has other quotas of included limits.
     fn given(&mut self, place: DocumentPlace, tier: &NameText, merged: &Document) {
         let tier = tier.as_str();
-        let mut grants = merged.extended(tier).flat_map(|rule| &rule.limits);
-        if let Some((limit, _)) = grants.find(|(limit, _)| self.limits.contains(*limit)) {
+        let mut limits = merged.extended(tier).flat_map(|rule| rule.limits.keys());
+        if let Some(limit) = limits.find(|limit| self.limits.contains(*limit)) {
             let text = format_args!(
                 "the tier {tier:?} has another quota of {:?}, which the included document gives to its own clients: assign another tier",
                 limit.as_str()

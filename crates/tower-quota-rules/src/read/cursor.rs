@@ -163,21 +163,13 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
-        visitor.visit_newtype_struct(self)
-    }
-
     /// Reads the name of a field, which may be spelt like a missing value.
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         self.here(visitor.visit_str(self.text()))
     }
 
     forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u16 u128 f32 f64 char str string bytes byte_buf unit unit_struct tuple tuple_struct
+        i8 i16 i32 i64 i128 u16 u128 f32 f64 char str string bytes byte_buf unit unit_struct newtype_struct tuple tuple_struct
         ignored_any
     }
 }

@@ -71,13 +71,6 @@ impl serde::de::Error for ReadError {
             Some(format!("add {field:?}")),
         )
     }
-
-    fn duplicate_field(field: &'static str) -> Self {
-        Self::new(
-            format!("the field {field:?} is given twice"),
-            Some("remove one".into()),
-        )
-    }
 }
 
 /// Fields by the words of the API in Rust and of other limiters.
@@ -105,10 +98,6 @@ fn shown(found: &Unexpected<'_>) -> String {
         Unexpected::Seq => "a list".into(),
         Unexpected::Str(text) => format!("{text:?}"),
         Unexpected::Unit => "nothing".into(),
-        Unexpected::Signed(number) => number.to_string(),
-        Unexpected::Unsigned(number) => number.to_string(),
-        Unexpected::Float(number) => number.to_string(),
-        Unexpected::Bool(flag) => flag.to_string(),
         other => other.to_string(),
     }
 }

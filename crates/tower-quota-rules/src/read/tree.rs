@@ -189,23 +189,19 @@ impl Tree {
         let mut at = 0;
         while at != number {
             let within = |child: u32| (child..self.end(child)).contains(&number);
-            let step = match self.kind(at) {
-                Kind::List => self
-                    .elements(at)
-                    .enumerate()
-                    .find(|(_, child)| within(*child))
-                    .map(|(index, child)| (Step::Index(index), child)),
-                _ => self
-                    .entries(at)
-                    .find(|(key, value)| *key == number || within(*value))
-                    .map(|(key, value)| {
-                        (
-                            Step::Field(self.text(key).into()),
-                            if key == number { key } else { value },
-                        )
-                    }),
+            let element = (0..)
+                .zip(self.elements(at))
+                .find(|(_, child)| within(*child));
+            let mut entries = self.entries(at);
+            let entry = entries.find(|(key, value)| *key == number || within(*value));
+            let (step, child) = match (element, entry) {
+                (Some((index, child)), _) => (Step::Index(index), child),
+                (None, Some((key, _))) if key == number => {
+                    (Step::Field(self.text(key).into()), key)
+                }
+                (None, Some((key, value))) => (Step::Field(self.text(key).into()), value),
+                (None, None) => break,
             };
-            let Some((step, child)) = step else { break };
             steps.push(step);
             at = child;
         }

@@ -27,14 +27,20 @@ impl YamlReader {
     fn add(&mut self, event: Event<'_>, start: Marker) -> Result<(), Problem> {
         let at = place(start);
         let refused = |text: &str| Err(refused(at, text));
-        let anchored = |anchor: usize, has_tag: bool| match (anchor, has_tag) {
-            (0, false) => Ok(()),
-            (0, true) => refused("tags are not read: remove it"),
-            _ => refused("anchors are not read: write the value where it is used"),
+        let (anchor, has_tag) = match &event {
+            Event::Scalar(_, _, anchor, tag)
+            | Event::SequenceStart(anchor, tag)
+            | Event::MappingStart(anchor, tag) => (*anchor, tag.is_some()),
+            _ => (0, false),
         };
+        if anchor != 0 {
+            return refused("anchors are not read: write the value where it is used");
+        }
+        if has_tag {
+            return refused("tags are not read: remove it");
+        }
         match event {
-            Event::Scalar(value, style, anchor, tag) => {
-                anchored(anchor, tag.is_some())?;
+            Event::Scalar(value, style, ..) => {
                 let kind = if style == ScalarStyle::Plain {
                     Kind::of_plain(&value)
                 } else {
@@ -42,14 +48,8 @@ impl YamlReader {
                 };
                 self.tree.scalar(kind, at, &value)?;
             }
-            Event::SequenceStart(anchor, tag) => {
-                anchored(anchor, tag.is_some())?;
-                self.tree.open(Kind::List, at)?;
-            }
-            Event::MappingStart(anchor, tag) => {
-                anchored(anchor, tag.is_some())?;
-                self.tree.open(Kind::Map, at)?;
-            }
+            Event::SequenceStart(..) => self.tree.open(Kind::List, at)?,
+            Event::MappingStart(..) => self.tree.open(Kind::Map, at)?,
             Event::SequenceEnd | Event::MappingEnd => self.tree.close(),
             Event::Alias(_) => return refused("aliases are not read: write the value out"),
             Event::DocumentStart(_) => {

@@ -21,29 +21,28 @@ use super::macros::written_as_text;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DurationText(Duration);
 
-/// The units with their microseconds, name, abbreviation and other abbreviations, the longest unit
-/// first.
+/// The units with their microseconds, abbreviation, name and other names, the longest unit first.
 const UNITS: [(u64, &str, &str, &[&str]); 7] = [
-    (604_800_000_000, "week", "w", &["wk"]),
-    (86_400_000_000, "day", "d", &[]),
-    (3_600_000_000, "hour", "h", &["hr"]),
-    (60_000_000, "minute", "m", &["min"]),
-    (1_000_000, "second", "s", &["sec"]),
-    (1_000, "millisecond", "ms", &["msec"]),
-    (1, "microsecond", "us", &["usec", "µs"]),
+    (604_800_000_000, "w", "week", &["wk"]),
+    (86_400_000_000, "d", "day", &[]),
+    (3_600_000_000, "h", "hour", &["hr"]),
+    (60_000_000, "m", "minute", &["min"]),
+    (1_000_000, "s", "second", &["sec"]),
+    (1_000, "ms", "millisecond", &["msec"]),
+    (1, "us", "microsecond", &["usec", "µs"]),
 ];
 
 pub(super) fn unit_micros(text: &str) -> Option<u64> {
-    let named = |name: &str| {
-        text.strip_prefix(name)
-            .is_some_and(|rest| matches!(rest, "" | "s"))
-    };
-    let abbreviates =
-        |short: &str, others: &[&str]| short == text || others.iter().any(|other| named(other));
-    UNITS
-        .iter()
-        .find(|(_, name, short, others)| named(name) || abbreviates(short, others))
-        .map(|(micros, ..)| *micros)
+    let one = text.strip_suffix('s').unwrap_or(text);
+    for (micros, short, name, others) in UNITS {
+        if [short, name].contains(&text) || name == one {
+            return Some(micros);
+        }
+        if others.contains(&text) || others.contains(&one) {
+            return Some(micros);
+        }
+    }
+    None
 }
 
 /// Returns a duration in its longest exact unit, as a count and the name of the unit.
@@ -53,7 +52,7 @@ pub(super) fn in_one_unit(micros: u64) -> (u64, &'static str) {
         .iter()
         .skip(1)
         .find(|(unit, ..)| micros.is_multiple_of(*unit));
-    unit.map_or((micros, "microsecond"), |(unit, name, ..)| {
+    unit.map_or((micros, "microsecond"), |(unit, _, name, _)| {
         (micros / unit, name)
     })
 }
@@ -127,7 +126,7 @@ impl fmt::Display for DurationText {
         if rest == 0 {
             return f.write_str("0s");
         }
-        for (unit, _, short, _) in UNITS.iter().skip(1) {
+        for (unit, short, ..) in UNITS.iter().skip(1) {
             if rest >= *unit {
                 write!(f, "{}{short}", rest / unit)?;
                 rest %= unit;

@@ -1,5 +1,4 @@
 use core::fmt;
-use core::hash::{Hash, Hasher};
 use core::str::FromStr;
 
 use ::regex::{Regex, RegexBuilder};
@@ -80,14 +79,6 @@ impl FromStr for PathRegex {
 impl PartialEq for PathRegex {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
-    }
-}
-
-impl Eq for PathRegex {}
-
-impl Hash for PathRegex {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.as_str().hash(state);
     }
 }
 

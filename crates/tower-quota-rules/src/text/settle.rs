@@ -1,6 +1,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use tower_quota::settle::Settle;
+
 use super::error::TextError;
 use super::macros::written_as_text;
 use super::name::NameText;
@@ -80,40 +82,45 @@ written_as_text!(SettleText, "a rule of settling such as \"handler\" or \"only_f
 });
 
 /// The cost of a settled request without a response, `keep`, `refund`, or a number of units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum AbandonedText {
-    /// `keep`, the estimated cost.
-    Keep,
-    /// `refund`, no cost.
-    Refund,
-    /// A number of units.
-    Cost(u64),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AbandonedText(Settle);
+
+impl From<Settle> for AbandonedText {
+    fn from(settle: Settle) -> Self {
+        Self(settle)
+    }
+}
+
+impl From<AbandonedText> for Settle {
+    fn from(text: AbandonedText) -> Self {
+        text.0
+    }
 }
 
 impl FromStr for AbandonedText {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        match text.trim() {
-            "keep" => Ok(Self::Keep),
-            "refund" => Ok(Self::Refund),
-            number => number.parse().map(Self::Cost).map_err(|_| {
-                TextError::new(
-                    format_args!("{text:?} is not a choice"),
-                    "give \"keep\", \"refund\" or a number of units",
-                )
-            }),
-        }
+        let settle = match text.trim() {
+            "keep" => Ok(Settle::Keep),
+            "refund" => Ok(Settle::Refund),
+            number => number.parse().map(Settle::Cost),
+        };
+        settle.map(Self).map_err(|_| {
+            TextError::new(
+                format_args!("{text:?} is not a choice"),
+                "give \"keep\", \"refund\" or a number of units",
+            )
+        })
     }
 }
 
 impl fmt::Display for AbandonedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Keep => f.write_str("keep"),
-            Self::Refund => f.write_str("refund"),
-            Self::Cost(units) => write!(f, "{units}"),
+        match self.0 {
+            Settle::Refund => f.write_str("refund"),
+            Settle::Cost(units) => write!(f, "{units}"),
+            _ => f.write_str("keep"),
         }
     }
 }

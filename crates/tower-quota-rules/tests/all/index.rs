@@ -10,6 +10,7 @@ use proptest::option::of;
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 use proptest::sample::select;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use tower_quota::{Quota, RequestHead, when};
 use tower_quota_rules::{
     AssignRule, Document, Grant, KeyPattern, LimitRule, Many, Match, OutcomeText, OverrideRule,
@@ -238,14 +239,13 @@ fn document() -> impl Strategy<Value = Document> {
             let count = limits.len() + routes.len();
             let grants = |grants: BTreeMap<usize, Option<u64>>| {
                 let known = grants.into_iter().filter(|(limit, _)| *limit < count);
-                known
-                    .map(|(limit, units)| {
-                        let grant = units.map_or(Grant::Unlimited, |units| {
-                            Grant::Quota(Quota::per_hour(units).into())
-                        });
-                        (format!("limit-{limit}").parse().unwrap(), grant)
-                    })
-                    .collect()
+                let named = known.map(|(limit, units)| {
+                    let grant = units.map_or(Grant::Unlimited, |units| {
+                        Grant::Quota(Quota::per_hour(units).into())
+                    });
+                    (format!("limit-{limit}").parse().unwrap(), grant)
+                });
+                Arc::new(named.collect())
             };
             let (tier_count, tier) = (tiers.len(), |tier: usize| {
                 format!("tier-{tier}").parse().unwrap()

@@ -9,6 +9,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::collection::vec;
@@ -17,6 +18,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
 use tower_quota::key::{self, ValueKey};
+use tower_quota::settle::Settle;
 use tower_quota::{Algorithm, Over, Quota};
 use tower_quota_rules::{
     AbandonedText, AssignRule, CostText, Defaults, DegradedText, Document, DurationText, Grant,
@@ -187,9 +189,9 @@ fn limit() -> impl Strategy<Value = LimitRule> {
         SettleText::BodyBytes { unit: 7, cut: true },
     ]);
     let abandoned = select(vec![
-        AbandonedText::Keep,
-        AbandonedText::Refund,
-        AbandonedText::Cost(3),
+        AbandonedText::from(Settle::Keep),
+        AbandonedText::from(Settle::Refund),
+        AbandonedText::from(Settle::Cost(3)),
     ]);
     let missing = select(vec![
         MissingRule::Share,
@@ -285,11 +287,11 @@ fn grants() -> impl Strategy<Value = Vec<(NameText, Grant)>> {
 fn document() -> impl Strategy<Value = Document> {
     let tier = (of(name()), grants()).prop_map(|(extends, limits)| TierRule {
         extends,
-        limits: limits.into_iter().collect(),
+        limits: Arc::new(limits.into_iter().collect()),
     });
     let single = (of(name()), grants()).prop_map(|(tier, limits)| OverrideRule {
         tier,
-        limits: limits.into_iter().collect(),
+        limits: Arc::new(limits.into_iter().collect()),
     });
     let route = (matching(), vec(limit(), 0..2))
         .prop_map(|(matching, limits)| RouteRule { matching, limits });

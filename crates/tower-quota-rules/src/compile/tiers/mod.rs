@@ -184,7 +184,7 @@ fn quotas<'g>(
     grants: impl IntoIterator<Item = &'g Grants>,
     limits: &HashMap<Box<str>, u32>,
 ) -> Quotas {
-    let named = grants.into_iter().flatten();
+    let named = grants.into_iter().flat_map(|grants| grants.iter());
     let placed = named.filter_map(|(name, grant)| {
         let limit = limits.get(name.as_str())?;
         Some((*limit, grant.quota().copied()))
