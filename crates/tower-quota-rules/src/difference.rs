@@ -125,21 +125,26 @@ fn fields(
             path => format!("{path}.{name}"),
         };
         let (before, after) = (old.get(name), new.get(name));
-        // A section at the top differs by its elements.
-        let empty = match before.or(after) {
-            Some(Value::Array(_)) if path.is_empty() => Some(json!([])),
-            Some(Value::Object(_)) if path.is_empty() => Some(json!({})),
-            _ => None,
-        };
-        let (before, after) = (before.or(empty.as_ref()), after.or(empty.as_ref()));
-        either(&place, before, after, found);
-    }
-}
-
-fn either(place: &str, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<Difference>) {
-    match (before, after) {
-        (Some(before), Some(after)) => compare(place, before, after, found),
-        _ => found.push(difference(place, before, after)),
+        match (before, after) {
+            (Some(before), Some(after)) => compare(&place, before, after, found),
+            // A section at the top differs by its elements.
+            (Some(section), None) | (None, Some(section))
+                if path.is_empty() && (section.is_array() || section.is_object()) =>
+            {
+                let empty = if section.is_array() {
+                    json!([])
+                } else {
+                    json!({})
+                };
+                compare(
+                    &place,
+                    before.unwrap_or(&empty),
+                    after.unwrap_or(&empty),
+                    found,
+                );
+            }
+            _ => found.push(difference(&place, before, after)),
+        }
     }
 }
 
@@ -147,8 +152,13 @@ fn lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Difference>) 
     let (old, new) = (labelled(old), labelled(new));
     let added = new.keys().filter(|label| !old.contains_key(*label));
     for label in old.keys().chain(added) {
-        let (before, after) = (old.get(label).copied(), new.get(label).copied());
-        either(&format!("{path}[{label}]"), before, after, found);
+        let place = format!("{path}[{label}]");
+        match (old.get(label), new.get(label)) {
+            (Some(before), Some(after)) => compare(&place, before, after, found),
+            (before, after) => {
+                found.push(difference(&place, before.copied(), after.copied()));
+            }
+        }
     }
     let shared = |one: &Labelled<'_>, other: &Labelled<'_>| -> Value {
         let labels = one.keys().filter(|label| other.contains_key(*label));

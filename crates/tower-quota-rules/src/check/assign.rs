@@ -6,9 +6,9 @@ use tower_quota::Quota;
 
 use super::Checker;
 use crate::compile::KeyPatterns;
-use crate::document::{AssignRule, KeyRule, Many, Match};
+use crate::document::{AssignRule, KeyRule, Many};
 use crate::problem::DocumentPlace;
-use crate::text::{KeyText, TierText};
+use crate::text::{HeaderText, KeyText, TierText};
 
 impl<'d> Checker<'d> {
     pub(super) fn assignments(&mut self) {
@@ -68,27 +68,25 @@ impl<'d> Checker<'d> {
 
     /// Warns if a client can obtain a larger quota by a header of its own.
     fn forgeable(&mut self, place: &DocumentPlace, rule: &'d AssignRule, tier: &'d str) {
-        let forgeable = |matching: &'d Match| {
+        for (index, matching) in Many::of(&rule.when).iter().enumerate() {
             // Other conditions, such as the claim of a verified token, are as good as a gateway.
-            let is_verified = !matching.claim.is_empty() || matching.code.is_some();
-            let mut names = matching.header.keys().filter(|_| !is_verified);
-            names.find(|name| !self.is_trusted(name.as_str()))
-        };
-        let matches = Many::of(&rule.when).iter().enumerate();
-        let mut found = matches.filter_map(|(index, matching)| Some((index, forgeable(matching)?)));
-        let Some((index, header)) = found.next() else {
+            if !matching.claim.is_empty() || matching.code.is_some() {
+                continue;
+            }
+            let mut headers = matching.header.keys().map(HeaderText::as_str);
+            let Some(header) = headers.find(|header| !self.is_trusted(header)) else {
+                continue;
+            };
+            if let Some(limit) = self.larger_limit(tier) {
+                let text = format_args!(
+                    "any client can send {header:?} and get the tier {tier:?}, which has more of {limit:?}: if your gateway sets the \
+                     header and removes it from the requests of clients, add it to \"trusted_headers\""
+                );
+                let place = place.field("when").index(index).field("header");
+                self.warning(place.field(header), text);
+            }
             return;
-        };
-        let Some(limit) = self.larger_limit(tier) else {
-            return;
-        };
-        let header = header.as_str();
-        let text = format_args!(
-            "any client can send {header:?} and get the tier {tier:?}, which has more of {limit:?}: if your gateway sets the \
-             header and removes it from the requests of clients, add it to \"trusted_headers\""
-        );
-        let place = place.field("when").index(index).field("header");
-        self.warning(place.field(header), text);
+        }
     }
 
     /// Returns whether clients cannot choose a header, or become another client by it.

@@ -8,11 +8,16 @@ use crate::text::KeyText;
 impl<'d> Checker<'d> {
     pub(super) fn lists(&mut self) {
         let document = self.document;
+        let key = document.defaults.key();
+        let has_no_text = matches!(key, KeyRule::One(KeyText::None) | KeyRule::All { .. });
         for (field, list) in document.lists() {
             for (index, matching) in list.iter().enumerate() {
                 let place = DocumentPlace::of(field).index(index);
-                self.everything(field, place.clone(), matching);
-                self.pattern_of_keys(&place, matching);
+                if matching.key.is_some() && has_no_text {
+                    let text = "the key of \"defaults\" has no text, so that this matches no request: choose another key there";
+                    self.error(place.field("key"), text);
+                }
+                self.everything(field, place, matching);
             }
         }
     }
@@ -56,17 +61,6 @@ impl<'d> Checker<'d> {
                 );
                 self.warning(place, text);
             }
-        }
-    }
-
-    fn pattern_of_keys(&mut self, place: &DocumentPlace, matching: &Match) {
-        let has_no_text = matches!(
-            self.document.defaults.key(),
-            KeyRule::One(KeyText::None) | KeyRule::All { .. }
-        );
-        if matching.key.is_some() && has_no_text {
-            let text = "the key of \"defaults\" has no text, so that this matches no request: choose another key there";
-            self.error(place.field("key"), text);
         }
     }
 }

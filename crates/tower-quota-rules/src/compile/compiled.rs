@@ -64,11 +64,9 @@ impl Compiled {
             ListName::Allow => (&self.index.allow, false),
             ListName::Block => (&self.index.block, true),
         };
-        let mut first: Option<usize> = None;
-        entries.find(&head.in_doubt(in_doubt), |at| {
-            first = Some(first.map_or(*at, |first| first.min(*at)));
-        });
-        first
+        let mut found = Vec::new();
+        entries.find(&head.in_doubt(in_doubt), |at| found.push(*at));
+        found.into_iter().min()
     }
 }
 

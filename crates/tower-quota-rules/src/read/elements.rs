@@ -42,8 +42,7 @@ impl Reading<'_> {
             self.leave_out(0, &message, help);
             return document;
         }
-        let entries: Vec<(u32, u32)> = self.tree.entries(0).collect();
-        for (key, value) in entries {
+        for (key, value) in self.tree.entries(0) {
             if self.left_out.contains(&key) {
                 continue;
             }
@@ -106,11 +105,8 @@ impl Reading<'_> {
         if !matches!(self.tree.kind(list), Kind::List | Kind::Null) {
             self.leave_out(list, "this is not a list", "write its elements in a list");
         }
-        let elements: Vec<u32> = self.tree.elements(list).collect();
-        elements
-            .into_iter()
-            .filter_map(|node| self.element(node))
-            .collect()
+        let elements = self.tree.elements(list);
+        elements.filter_map(|node| self.element(node)).collect()
     }
 
     fn map<K, V>(
@@ -124,9 +120,8 @@ impl Reading<'_> {
         if !matches!(self.tree.kind(map), Kind::Map | Kind::Null) {
             self.leave_out(map, "this is not a map", "write names and values");
         }
-        let tree = self.tree;
-        let mut read = IndexMap::with_capacity(tree.entries(map).count());
-        for (key, value) in tree.entries(map) {
+        let mut read = IndexMap::with_capacity(self.tree.entries(map).count());
+        for (key, value) in self.tree.entries(map) {
             if self.left_out.contains(&key) {
                 continue;
             }

@@ -1,5 +1,4 @@
 use core::fmt;
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
@@ -85,19 +84,18 @@ impl<'t> Reading<'t> {
         let tree = self.tree;
         let mut first: HashMap<&str, u32> = HashMap::new();
         for (limit, name) in named_limits(tree).filter(|(_, name)| !self.left_out.contains(name)) {
-            match first.entry(tree.text(name)) {
-                Entry::Vacant(entry) => {
-                    entry.insert(limit);
-                }
-                // Only count the problem, because finding its place takes time that grows with the
-                // text.
-                Entry::Occupied(_) if self.problems.is_full() => self.problems.count(1),
-                Entry::Occupied(entry) => {
-                    let first = tree.place(*entry.get());
-                    let problem = repeated_limit(tree.place(name), entry.key(), &first);
-                    self.problems.push(problem.in_line(tree.position(name)));
-                }
+            let text = tree.text(name);
+            let first = *first.entry(text).or_insert(limit);
+            if first == limit {
+                continue;
             }
+            // Only count the problem, because finding its place takes time that grows with the text.
+            if self.problems.is_full() {
+                self.problems.count(1);
+                continue;
+            }
+            let problem = repeated_limit(tree.place(name), text, &tree.place(first));
+            self.problems.push(problem.in_line(tree.position(name)));
         }
     }
 

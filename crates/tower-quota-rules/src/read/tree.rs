@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use crate::problem::{DocumentPlace, Problem, Step};
 
@@ -169,11 +168,9 @@ impl Tree {
                 if first.is_empty() {
                     first.insert(self.text(key), key);
                 }
-                match first.entry(self.text(other)) {
-                    Entry::Occupied(first) => found.push((*first.get(), other)),
-                    Entry::Vacant(entry) => {
-                        entry.insert(other);
-                    }
+                let first = *first.entry(self.text(other)).or_insert(other);
+                if first != other {
+                    found.push((first, other));
                 }
             }
             if found.len() > MAX_DUPLICATES {
@@ -189,19 +186,19 @@ impl Tree {
         let mut at = 0;
         while at != number {
             let within = |child: u32| (child..self.end(child)).contains(&number);
-            let element = (0..)
-                .zip(self.elements(at))
-                .find(|(_, child)| within(*child));
-            let mut entries = self.entries(at);
-            let entry = entries.find(|(key, value)| *key == number || within(*value));
-            let (step, child) = match (element, entry) {
-                (Some((index, child)), _) => (Step::Index(index), child),
-                (None, Some((key, _))) if key == number => {
-                    (Step::Field(self.text(key).into()), key)
+            let mut next = None;
+            for (index, child) in self.elements(at).enumerate() {
+                if within(child) {
+                    next = Some((Step::Index(index), child));
                 }
-                (None, Some((key, value))) => (Step::Field(self.text(key).into()), value),
-                (None, None) => break,
-            };
+            }
+            for (key, value) in self.entries(at) {
+                if key == number || within(value) {
+                    let child = if key == number { key } else { value };
+                    next = Some((Step::Field(self.text(key).into()), child));
+                }
+            }
+            let Some((step, child)) = next else { break };
             steps.push(step);
             at = child;
         }

@@ -102,12 +102,11 @@ impl fmt::Display for QuotaText {
             (1, unit) => write!(f, "{}/{unit}", quota.units())?,
             (count, unit) => write!(f, "{} per {count} {unit}s", quota.units())?,
         }
-        if quota.algorithm() != Algorithm::TokenBucket
-            && let Some((name, _)) = ALGORITHMS
-                .iter()
-                .find(|(_, algorithm)| *algorithm == quota.algorithm())
-        {
-            write!(f, " {name}")?;
+        // The first algorithm is the default.
+        for (name, algorithm) in ALGORITHMS.iter().skip(1) {
+            if *algorithm == quota.algorithm() {
+                write!(f, " {name}")?;
+            }
         }
         if has_given_burst(quota) {
             let word = if quota.algorithm() == Algorithm::LeakyBucket {

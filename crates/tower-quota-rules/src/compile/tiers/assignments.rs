@@ -24,6 +24,7 @@ pub(super) struct Assignments {
     matches: Option<Matches<(usize, Assigned)>>,
 }
 
+#[derive(Clone)]
 enum Assigned {
     Tier(usize),
     Code(Arc<TierOf>),
@@ -35,19 +36,18 @@ impl Assignments {
         let mut others: Vec<(Match, (usize, Assigned))> = Vec::new();
         for (position, rule) in context.document.assign.iter().enumerate() {
             // The check has refused unknown names.
-            let assigned = || match &rule.tier {
-                TierText::Named(name) => Some(Assigned::Tier(tiers.get_index_of(name)?)),
+            let assigned = match &rule.tier {
+                TierText::Named(name) => tiers.get_index_of(name).map(Assigned::Tier),
                 TierText::Code(name) => {
-                    let given = context.code.tiers.get(name.as_str())?;
-                    Some(Assigned::Code(Arc::clone(given)))
+                    let given = context.code.tiers.get(name.as_str());
+                    given.cloned().map(Assigned::Code)
                 }
             };
-            if let (Some(keys), None, Some(Assigned::Tier(tier))) =
-                (&rule.key, &rule.when, assigned())
-            {
+            let Some(assigned) = assigned else { continue };
+            if let (Some(keys), None, Assigned::Tier(tier)) = (&rule.key, &rule.when, &assigned) {
                 for pattern in &keys.0 {
                     compiled.patterns.push(pattern);
-                    compiled.of_patterns.push((position, tier));
+                    compiled.of_patterns.push((position, *tier));
                 }
                 continue;
             }
@@ -57,9 +57,7 @@ impl Assignments {
                 if rule.key.is_some() {
                     matching.key.clone_from(&rule.key);
                 }
-                if let Some(assigned) = assigned() {
-                    others.push((matching, (position, assigned)));
-                }
+                others.push((matching, (position, assigned.clone())));
             }
         }
         if !others.is_empty() {
