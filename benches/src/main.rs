@@ -4,8 +4,8 @@
 //!     cargo run --release -p tower-quota-bench -- all --json-into docs/figures
 //!     cargo run --release -p tower-quota-bench -- pages
 //!
-//! A suite returns tables, and fails below a ratio of `floors.txt`. `pages` writes the tables of `docs/figures` into the pages of `docs/measurements`. `turns` runs
-//! the contenders.
+//! A suite returns tables, and fails beyond a bound of `floors.txt`. `pages` writes the tables of `docs/figures` into the
+//! pages of `docs/measurements`. `turns` runs the contenders.
 
 #![allow(
     clippy::float_arithmetic,

@@ -31,7 +31,7 @@ const MAX_BYTES: usize = 256 << 20;
 
 pub(crate) fn run(quick: bool) -> Outcome<Report> {
     let rounds = if quick { 20 } else { 200 };
-    let mut added = Table::new("ns added to a request", &["tower-quota"], rounds);
+    let mut added = Table::new("ns added by a document", &["tower-quota"], rounds);
     let in_code = [bare(), behind_tower_quota(Treatment::Plain, Limits::Three)];
     added.row(
         "three limits in code, by address, one client",
