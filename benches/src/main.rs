@@ -22,6 +22,7 @@ mod layer;
 mod limiters;
 mod load;
 mod memory;
+mod operations;
 mod outage;
 mod pages;
 mod redis;
@@ -131,6 +132,8 @@ enum Suite {
     Rules,
     /// Rules that change once a second under load, in twenty processes.
     Reload,
+    /// 10,000 blocks on two instances, and a log that the built command `tower-quota` replays.
+    Operations,
 }
 
 impl Suite {
@@ -149,6 +152,7 @@ impl Suite {
             Self::Simulation => simulation::run(quick),
             Self::Rules => rules::run(quick),
             Self::Reload => reload::run(quick),
+            Self::Operations => operations::run(quick),
         }
     }
 }
