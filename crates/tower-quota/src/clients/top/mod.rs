@@ -8,7 +8,6 @@ mod runs;
 mod sketch;
 mod windows;
 
-use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Instant;
@@ -86,9 +85,10 @@ impl TopClients {
     }
 
     /// Returns how long a client has been at its limit, for the client with the longest time.
-    pub(crate) fn longest_run(&self, now: Instant) -> Duration {
+    #[cfg(feature = "metrics")]
+    pub(crate) fn longest_run(&self, now: Instant) -> core::time::Duration {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let runs = counts.as_ref().map(|counts| &counts.runs);
-        runs.map_or(Duration::ZERO, |runs| runs.longest(now))
+        runs.map(|runs| runs.longest(now)).unwrap_or_default()
     }
 }

@@ -42,6 +42,7 @@ impl Runs {
     }
 
     /// Returns how long a client has been at its limit, for the longest run.
+    #[cfg(any(test, feature = "metrics"))]
     pub(super) fn longest(&self, now: Instant) -> Duration {
         let present = self.0.values().filter(|run| run.is_present(now));
         let lengths = present.map(|run| now.saturating_duration_since(run.since));
