@@ -35,10 +35,11 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     let rules = api.load.read(&arguments.file)?;
     let record = Record::of(&arguments.file);
     let recorded = record.read(api);
+    let newest = show_changes(&rules, api);
     let request = Request::put("/v1/rules").header(CONTENT_TYPE, "application/yaml");
     let request = match (&arguments.expect, &recorded) {
         (None, Some(tag)) => request.header(IF_MATCH, tag),
-        (expect, _) => expecting(request, expect.as_deref(), &rules, api)?,
+        (expect, _) => expecting(request, expect.as_deref(), newest, api)?,
     };
     let answer = api.send(arguments.change.on(request), &rules.text)?;
     if recorded.is_some() {
@@ -53,22 +54,50 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     Output::new(&put, text.trim_start())
 }
 
-/// Adds the expected version to a request. Without `expect`, shows the changes and asks the user.
+/// The newest rules, if there are any.
+type Newest = Result<Option<ApiAnswer>, Failure>;
+
+/// Shows the differences from the newest rules, and returns the newest rules. Shows a failure too, which is no reason to stop.
+pub(super) fn show_changes(rules: &RulesText, api: &Api) -> Newest {
+    let newest = api.get_if_any("/v1/rules?newest=true");
+    let changes = match &newest {
+        Ok(None) => return newest,
+        Ok(Some(newest)) => changes(newest, rules, api),
+        Err(failure) => Err(failure.clone()),
+    };
+    let text = changes.unwrap_or_else(|failure| {
+        let failure = failure.to_string();
+        // The second line is the first problem of a document.
+        let reason: Vec<&str> = failure.lines().take(2).collect();
+        format!("note: the differences are unknown: {}\n", reason.join(": "))
+    });
+    eprint!("{}", visible(&text, true));
+    newest
+}
+
+fn changes(newest: &ApiAnswer, rules: &RulesText, api: &Api) -> Result<String, Failure> {
+    let old = api.load.checked(&newest.rules())?;
+    let changes = diff::between(&old, &api.load.checked(rules)?);
+    Ok(format!(
+        "in place of version {}:\n{changes}",
+        newest.version()
+    ))
+}
+
+/// Adds the expected version to a request. Without `expect`, asks the user.
 pub(super) fn expecting(
     request: Builder,
     expect: Option<&str>,
-    rules: &RulesText,
+    newest: Newest,
     api: &Api,
 ) -> Result<Builder, Failure> {
-    let newest = api.get_if_any("/v1/rules?newest=true")?;
     let expected = match expect {
-        Some("any") => newest,
+        Some("any") => newest?,
         Some("none") => None,
         Some(number) => Some(api.send(Request::get(format!("/v1/rules/{number}")), "")?),
         None => {
-            if let Some(newest) = &newest {
-                confirm(rules, newest, api)?;
-            }
+            let newest = newest?;
+            newest.as_ref().map_or(Ok(()), confirm)?;
             newest
         }
     };
@@ -82,22 +111,16 @@ pub(super) fn rules_in_force(api: &Api) -> Result<Rules, Failure> {
     api.load.checked(&api.version(None)?.rules())
 }
 
-/// Shows the changes and asks whether to put the rules. Fails unless the user agrees.
-fn confirm(rules: &RulesText, newest: &ApiAnswer, api: &Api) -> Result<(), Failure> {
-    let number = newest.version();
-    let old = api.load.checked(&newest.rules());
-    let compared = old.and_then(|old| Ok(diff::between(&old, &api.load.checked(rules)?)));
-    let changes = compared.unwrap_or_else(|failure| format!("{failure}\n"));
+/// Asks whether to replace the newest rules. Fails unless the user agrees.
+fn confirm(newest: &ApiAnswer) -> Result<(), Failure> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        let number = newest.version();
         return Err(Failure::Problem(format!(
             "not put: version {number} is the newest, and these rules may be made from another one. If you have seen the \
-             changes, add --expect {number}\n{changes}"
+             changes, add --expect {number}"
         )));
     }
-    eprint!(
-        "In place of version {number}:\n{}Put these rules? [y/N] ",
-        visible(&changes, true)
-    );
+    eprint!("Put these rules? [y/N] ");
     let mut answer = String::new();
     let read = io::stdin().read_line(&mut answer);
     read.map_err(Failure::usage)?;

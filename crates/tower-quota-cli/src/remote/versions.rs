@@ -7,7 +7,7 @@ use clap::Args;
 use http::Request;
 use serde_json::json;
 
-use super::put::expecting;
+use super::put::{expecting, show_changes};
 use super::record::Record;
 use super::{Api, ChangeArguments};
 use crate::failure::Failure;
@@ -44,8 +44,10 @@ pub(crate) struct ShowArguments {
 
 pub(crate) fn rollback(arguments: &RollbackArguments, api: &Api) -> Ended {
     let rules = api.version(Some(arguments.version))?.rules();
-    let newest = api.get_if_any("/v1/rules?newest=true")?;
-    if let Some(newest) = newest.filter(|newest| newest.text == rules.text) {
+    let newest = show_changes(&rules, api);
+    if let Ok(Some(newest)) = &newest
+        && newest.text == rules.text
+    {
         let number = newest.version();
         let text = format!(
             "no change: version {number} has the text of version {}\n",
@@ -54,7 +56,7 @@ pub(crate) fn rollback(arguments: &RollbackArguments, api: &Api) -> Ended {
         return Output::new(&json!({ "number": number }), &text);
     }
     let request = arguments.change.on(Request::post("/v1/rules/rollback"));
-    let request = expecting(request, arguments.expect.as_deref(), &rules, api)?;
+    let request = expecting(request, arguments.expect.as_deref(), newest, api)?;
     let put = api.send_json(request, &json!({ "version": arguments.version }))?;
     let text = format!(
         "version {} is in force: the text of version {}\n",

@@ -163,6 +163,70 @@ fn put_of_unknown_origin_is_refused() {
     put_over_a_colleague(&TestTarget::admin(&service));
 }
 
+const TWO_LIMITS: &str = "\
+defaults: { key: header x-api-key }
+limits: [{ name: minute, quota: 3/minute }, { name: hour, quota: 9/hour }]
+";
+
+#[test]
+fn put_names_lost_limits_before_the_change() {
+    let service = TestService::start();
+    let (target, files) = (TestTarget::admin(&service), Files::new());
+    let two = files.write("two.yaml", TWO_LIMITS);
+    let less = files.write("less.yaml", RULES);
+    target.run(&["put", &two]).expect(0);
+    // There is no version 2 to replace, but the comparison comes first.
+    let refused = target.run(&["put", &less, "--expect", "2"]);
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.error.contains("limits gone: hour\n"),
+        "{}",
+        refused.error
+    );
+
+    for (expected, number) in [("1", 2), ("any", 4)] {
+        let ran = target.run(&["put", &less, "--expect", expected, "--json"]);
+        assert!(
+            ran.error.contains("limits gone: hour\n"),
+            "{expected}: {}",
+            ran.error
+        );
+        assert_eq!(ran.json(0)["number"], number);
+        target.run(&["put", &two, "--expect", "any"]).expect(0);
+    }
+    let mine = files.path("mine.yaml");
+    let mine = mine.to_str().unwrap();
+    target.run(&["show", "--output", mine]).expect(0);
+    files.write("mine.yaml", RULES);
+    let ran = target.run(&["put", mine]);
+    for part in ["in place of version 5:\n", "limits gone: hour\n"] {
+        assert_eq!(ran.error.matches(part).count(), 1, "{}", ran.error);
+    }
+    let out = ran.expect(0);
+    assert!(out.ends_with("version 6 is in force\n"), "{out}");
+
+    let ran = target.run(&["rollback", "5", "--expect", "6"]);
+    assert!(ran.error.contains("limits[hour]"), "{}", ran.error);
+    ran.expect(0);
+}
+
+#[test]
+fn put_without_a_comparison_goes_on() {
+    let service = TestService::start();
+    let (target, files) = (TestTarget::admin(&service), Files::new());
+    let rules = files.write("rules.yaml", RULES);
+    target.run(&["put", &rules]).expect(0);
+    service.store("limits: [{ name: minute, quota: much }]");
+    let ran = target.run(&["put", &rules, "--expect", "any"]);
+    let note = "note: the differences are unknown: version 2 cannot be used: error: \"much\"";
+    assert!(
+        ran.error.starts_with(note) && ran.error.lines().count() == 1,
+        "{}",
+        ran.error
+    );
+    ran.expect(0);
+}
+
 #[test]
 fn recorded_version_holds_for_its_service_only() {
     let (first, second) = (TestService::start(), TestService::start());

@@ -9,7 +9,8 @@ use crate::service::{TOKEN, TestService};
 /// Starts a service, and sends requests until a client is refused.
 fn limited_service() -> TestService {
     let service = TestService::start();
-    let rules = "limits: [{ name: minute, quota: 1/minute, key: header x-api-key }]";
+    let rules = "defaults: { key: header x-api-key }\n\
+                 limits: [{ name: minute, quota: 1/minute }, { name: hour, quota: 9/hour }]";
     let put = command(&["put", &Files::new().write("rules.yaml", rules), "--admin"])
         .arg(&service.admin)
         .env("TOWER_QUOTA_TOKEN", TOKEN)
@@ -52,7 +53,7 @@ fn watched_list_is_printed_again() {
 fn put_asks_in_a_terminal() {
     let service = limited_service();
     let files = Files::new();
-    let rules = "limits: [{ name: minute, quota: 2/minute, key: header x-api-key }]";
+    let rules = "defaults: { key: header x-api-key }\nlimits: [{ name: minute, quota: 2/minute }]";
     let line = format!(
         "{} put {} --admin {}",
         env!("CARGO_BIN_EXE_tower-quota"),
@@ -74,8 +75,13 @@ fn put_asks_in_a_terminal() {
         writeln!(keys, "{answer}").unwrap();
         let ran = script.wait_with_output().unwrap();
         let printed = String::from_utf8_lossy(&ran.stdout);
-        for part in ["1/minute -> 2/minute", "Put these rules? [y/N]", result] {
-            assert!(printed.contains(part), "{part} is missing: {printed}");
+        for part in [
+            "1/minute -> 2/minute",
+            "limits gone: hour",
+            "Put these rules? [y/N]",
+            result,
+        ] {
+            assert_eq!(printed.matches(part).count(), 1, "{part}: {printed}");
         }
         assert_eq!(ran.status.code(), Some(code));
     }
