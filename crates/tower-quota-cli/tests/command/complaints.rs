@@ -1,6 +1,10 @@
 //! Tests of the commands that answer a complaint.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use axum::http::StatusCode;
+use axum::http::header::ETAG;
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use serde_json::{Value, json};
@@ -115,22 +119,23 @@ fn peek_of_blocked_client_names_the_block() {
     assert!(removed.expect(0).contains("stolen"));
 }
 
-/// Serves an admin API whose counters fail, and returns the address.
-fn failing_counters() -> (tokio::runtime::Runtime, String) {
+/// Serves an admin API whose counters fail, and counts the calls of a counter. Returns the address.
+fn failing_counters(calls: Arc<AtomicUsize>) -> (tokio::runtime::Runtime, String) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let address = runtime.block_on(async {
         let block = json!({
             "id": "3f2a", "kind": "block", "reason": "", "author": "on-call",
             "target": { "key": { "scope": "header x-api-key", "hash": "3f2a" } },
         });
-        let failure = (
-            StatusCode::SERVICE_UNAVAILABLE,
-            Json(json!({ "detail": "the store failed" })),
-        );
+        let peek = async move || {
+            calls.fetch_add(1, Ordering::Relaxed);
+            let problem = json!({ "detail": "the store failed" });
+            (StatusCode::SERVICE_UNAVAILABLE, Json(problem))
+        };
         let router = Router::new()
             .route("/v1/blocks", put(async move || Json::<Value>(block)))
-            .route("/v1/rules", get(async || RULES))
-            .route("/v1/clients/peek", post(async move || failure));
+            .route("/v1/rules", get(async || ([(ETAG, "\"1-a\"")], RULES)))
+            .route("/v1/clients/peek", post(peek));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -141,7 +146,9 @@ fn failing_counters() -> (tokio::runtime::Runtime, String) {
 
 #[test]
 fn block_is_printed_while_counters_fail() {
-    let (_runtime, admin) = failing_counters();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (_runtime, admin) = failing_counters(Arc::clone(&calls));
     let out = run(&admin, &["block", "ann", "--for", "1h"]).expect(0);
     assert!(out.contains("id: 3f2a"), "{out}");
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
 }
