@@ -1,7 +1,7 @@
 use axum::extract::State;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use tower_quota::Quota;
+use tower_quota::{ConfigError, HandleError, Quota};
 use tower_quota_live::{Block, BlockTarget, Time};
 use tower_quota_rules::Grant;
 use utoipa::ToSchema;
@@ -17,6 +17,7 @@ use crate::extract::{Json, Query};
 use crate::problem::{Problem, Result};
 
 const MOST_A_SECOND: u64 = 10_000_000;
+const MOST_AT_ONCE: u64 = 10_000;
 
 /// Another quota for a client.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -26,7 +27,7 @@ pub(crate) struct OverrideBody {
     limit: String,
     /// The key of a client, such as an API key, or `hash:` and the hash of a client.
     key: String,
-    /// The quota, such as `60000/minute`. `unlimited` means 10 million a second, the largest quota.
+    /// The quota, such as `60000/minute`. `unlimited` means the largest quota, 10 million a second or 10,000 at once.
     quota: String,
     /// The time until the end, such as `2h`, at most a year. You give `for` or `until`.
     r#for: Option<String>,
@@ -82,8 +83,10 @@ pub(crate) async fn put(
     change: Change,
     Json(body): Json<OverrideBody>,
 ) -> Result<Json<Reaching>> {
-    let quota = read::<Grant>(&body.quota)?.quota().copied();
-    let quota = quota.unwrap_or(Quota::per_second(MOST_A_SECOND));
+    let quota = match read::<Grant>(&body.quota)?.quota() {
+        Some(quota) => *quota,
+        None => largest(&api, &body.limit),
+    };
     let until = end(body.r#for.as_deref(), body.until)?;
     let missing = || invalid("an override needs an end: give `for`, such as \"2h\", or `until`");
     let (until, by) = (until.ok_or_else(missing)?, change.because(&body.reason)?);
@@ -102,6 +105,17 @@ pub(crate) async fn put(
         reach: Reach::of(&api),
         note: None,
     }))
+}
+
+/// Returns the largest quota that counts as the limit does.
+fn largest(api: &Api, limit: &str) -> Quota {
+    let rate = Quota::per_second(MOST_A_SECOND);
+    match api.live.handle().check_quota(limit, rate) {
+        Err(HandleError::InvalidQuota(_, ConfigError::OtherCounting { .. })) => {
+            Quota::concurrent(MOST_AT_ONCE)
+        }
+        _ => rate,
+    }
 }
 
 /// Ends an override early.

@@ -166,6 +166,20 @@ async fn override_tops_up_a_window_at_once() {
 }
 
 #[tokio::test]
+async fn unlimited_override_counts_as_its_limit() {
+    let instance = Instance::start().await;
+    let rules = "{ defaults: { key: header x-api-key }, limits: [{ name: minute, quota: 5/minute }, \
+                 { name: uploads, quota: 2 at once }] }";
+    let first = instance.put_rules(rules).header("If-None-Match", "*");
+    assert_eq!(send(first).await.status(), 200);
+    for (limit, quota) in [("minute", "10000000/second"), ("uploads", "10000 at once")] {
+        let body = json!({ "limit": limit, "key": "ann", "quota": "unlimited", "for": "1h" });
+        let made: Value = put(&instance, body).await.json().await.unwrap();
+        assert_eq!(made["quota"], quota, "{made}");
+    }
+}
+
+#[tokio::test]
 async fn end_of_override_keeps_blocks() {
     let instance = Instance::with_rules().await;
     let block = instance.block("203.0.113.0/24").await;

@@ -667,13 +667,20 @@ fn rollback_to_the_newest_text_changes_nothing() {
 fn unlimited_override_admits_everything() {
     let service = TestService::start();
     let target = TestTarget::admin(&service);
+    let rules = RULES.replace(
+        "3/minute }",
+        "3/minute }, { name: uploads, quota: 2 at once }",
+    );
     target
-        .run(&["put", &Files::new().write("rules.yaml", RULES)])
+        .run(&["put", &Files::new().write("rules.yaml", rules)])
         .expect(0);
-    let of_ann = ["override", "ann", "--limit", "minute", "--for", "2h"];
-    target
-        .run(&[&of_ann[..], &["--quota", "unlimited"]].concat())
-        .expect(0);
+    for (limit, capacity) in [("minute", 10_000_000), ("uploads", 10_000)] {
+        let unlimited = ["--quota", "unlimited", "--for", "2h"];
+        let of_ann = ["override", "ann", "--limit", limit];
+        target.run(&[&of_ann[..], &unlimited].concat()).expect(0);
+        let peeked = target.run(&["peek", limit, "ann", "--json"]).json(0);
+        assert_eq!(peeked["capacity"], capacity);
+    }
     assert!((0..50).all(|_| service.ask("ann") == 200));
 }
 
