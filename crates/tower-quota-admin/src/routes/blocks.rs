@@ -64,6 +64,8 @@ pub(crate) struct RemoveBody {
 /// The blocks and allowances that have been removed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RemovedBlocks {
+    /// Where the removal holds.
+    reach: Reach,
     removed: Vec<Block>,
 }
 
@@ -182,6 +184,8 @@ fn unseen(api: &Api, target: &Target) -> Option<String> {
 }
 
 /// Removes the blocks and allowances that an id or a target can mean, such as an address as a network and as a key.
+///
+/// If the store of the blocks does not answer, the removal holds on this instance until the store answers.
 #[utoipa::path(
     post, path = "/v1/blocks/remove", operation_id = "unblock", params(ChangeHeaders), request_body = RemoveBody,
     responses((status = 200, body = RemovedBlocks), (status = 404), (status = 422)),
@@ -191,15 +195,21 @@ pub(crate) async fn remove(
     change: Change,
     Json(body): Json<RemoveBody>,
 ) -> Result<Json<RemovedBlocks>> {
-    let mut removed = Vec::new();
+    let (mut removed, mut reach) = (Vec::new(), Reach::of(&api));
     for id in meant(&api, &body.target, body.scope.as_deref()) {
-        let block = unblock(&api, &id, &change).await?;
+        let block = match api.live.unblock(&id, change.by()).await {
+            Err(ChangeError::Store(RuleStoreError::Unavailable { .. })) => {
+                reach = Reach::HereForNow;
+                api.live.unblock_here(&id, change.by()).await?
+            }
+            block => block?,
+        };
         removed.extend(block.map(hidden));
     }
     if removed.is_empty() {
         return Err(no_such_block(&api, &body.target));
     }
-    Ok(Json(RemovedBlocks { removed }))
+    Ok(Json(RemovedBlocks { reach, removed }))
 }
 
 /// Returns the ids of the blocks in force that a text can mean.
@@ -249,16 +259,6 @@ fn name_clients(api: &Api, blocks: &mut [Block]) {
         {
             *text = known.get(hash).and_then(TopClient::text_of);
         }
-    }
-}
-
-/// Removes a block, on this instance only while the store does not answer.
-async fn unblock(api: &Api, id: &str, change: &Change) -> Result<Option<Block>> {
-    match api.live.unblock(id, change.by()).await {
-        Err(ChangeError::Store(RuleStoreError::Unavailable { .. })) => {
-            Ok(api.live.unblock_here(id, change.by()).await?)
-        }
-        removed => Ok(removed?),
     }
 }
 

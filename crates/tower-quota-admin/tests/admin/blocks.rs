@@ -139,6 +139,12 @@ async fn block_says_where_it_holds() {
     assert_eq!(alone.json("/v1/blocks").await["reach"], here);
     assert_eq!(alone.json("/v1/overrides").await["reach"], here);
     assert_eq!(alone.block("ann").await["reach"], here);
+    let removed = async |instance: &Instance, who: &str| -> Value {
+        let removed = instance.unblock(who).await;
+        assert_eq!(removed.status(), 200);
+        removed.json().await.unwrap()
+    };
+    assert_eq!(removed(&alone, "ann").await["reach"], here);
 
     let server = RedisServer::start();
     let rules = RedisRules::new(&server.url(), "reach").unwrap();
@@ -146,16 +152,15 @@ async fn block_says_where_it_holds() {
     let put = instance.put_rules(RULES).header("If-None-Match", "*");
     assert_eq!(send(put).await.status(), 200);
     assert_eq!(instance.json("/v1/blocks").await["reach"], "all instances");
+    assert_eq!(instance.block("cleo").await["reach"], "all instances");
+    assert_eq!(removed(&instance, "cleo").await["reach"], "all instances");
     assert_eq!(instance.block("ann").await["reach"], "all instances");
 
     server.pause();
-    let block = instance.block("bob").await;
-    assert_eq!(
-        block["reach"],
-        "this instance only, until the store answers"
-    );
+    let for_now = "this instance only, until the store answers";
+    assert_eq!(instance.block("bob").await["reach"], for_now);
     assert_eq!(instance.ask("bob").await, 403);
-    assert_eq!(instance.unblock("ann").await.status(), 200);
+    assert_eq!(removed(&instance, "ann").await["reach"], for_now);
     assert_eq!(instance.ask("ann").await, 200);
     server.resume();
 }

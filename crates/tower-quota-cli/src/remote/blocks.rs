@@ -91,23 +91,26 @@ pub(crate) fn block(arguments: &BlockArguments, api: &Api) -> Ended {
     Output::new(&block, &text)
 }
 
-/// Says before a change if it holds on one instance only.
-fn announce_reach(api: &Api, path: &str) {
-    let list = api.get(path).unwrap_or_default();
-    if let Some(reach) = list["reach"].as_str()
+/// Says before a change if it holds on one instance only. Returns where changes hold.
+fn announce_reach(api: &Api, path: &str) -> Value {
+    let reach = api.get(path).unwrap_or_default()["reach"].take();
+    if let Some(reach) = reach.as_str()
         && reach != "all instances"
     {
         eprintln!("note: the change holds on {reach}");
     }
+    reach
 }
 
 pub(crate) fn unblock(arguments: &UnblockArguments, api: &Api) -> Ended {
+    announce_reach(api, "/v1/blocks?count=1");
     let request = arguments.change.on(Request::post("/v1/blocks/remove"));
     let body = json!({ "target": arguments.who, "scope": arguments.scope });
     Output::answer(api.send_json(request, &body)?)
 }
 
 pub(crate) fn change_override(arguments: &OverrideArguments, api: &Api) -> Ended {
+    let reach = announce_reach(api, "/v1/overrides?count=1");
     let (request, body) = if arguments.remove {
         let body = json!({ "id": arguments.who });
         (Request::post("/v1/overrides/remove"), body)
@@ -119,12 +122,11 @@ pub(crate) fn change_override(arguments: &OverrideArguments, api: &Api) -> Ended
             "for": arguments.length,
             "until": arguments.until,
         });
-        announce_reach(api, "/v1/overrides?count=1");
         (Request::put("/v1/overrides"), body)
     };
     let request = request.header("x-comment", arguments.reason.as_bytes());
     match api.send_json(request, &body)? {
-        Value::Null => Output::answer(json!({ "removed": true })),
+        Value::Null => Output::answer(json!({ "removed": true, "reach": reach })),
         made => Output::answer(made),
     }
 }

@@ -359,7 +359,11 @@ fn operate_clients(target: &TestTarget) {
         .expect(1);
     assert!(explained.starts_with("outcome: blocked\n"), "{explained}");
     target.run(&["unblock", "203.0.113.0/24"]).expect(0);
-    target.run(&["unblock", "ann"]).expect(0);
+    let removed = target.run(&["unblock", "ann"]).expect(0);
+    assert!(
+        removed.starts_with("reach: ") && removed.contains("a test"),
+        "{removed}"
+    );
     assert_eq!(target.run(&["unblock", "ann"]).code, 1);
     assert_eq!(
         target.run(&["blocks", "--json"]).json(0),
@@ -443,6 +447,30 @@ fn block_on_one_instance_is_announced() {
             run.error
         );
         assert!(run.out.contains(&format!("reach: {here}\n")), "{}", run.out);
+    }
+}
+
+#[test]
+fn removal_on_one_instance_is_announced() {
+    let service = TestService::start();
+    let (target, files) = (TestTarget::admin(&service), Files::new());
+    target
+        .run(&["put", &files.write("rules.yaml", RULES)])
+        .expect(0);
+    target.run(&["block", "ann", "--for", "1h"]).expect(0);
+    let change = [
+        "override", "ann", "--limit", "minute", "--quota", "9/minute",
+    ];
+    let made = target.run(&[&change[..], &["--for", "1h", "--json"]].concat());
+    let made = made.json(0);
+    let id = made["id"].as_str().unwrap();
+    for arguments in [["unblock", "ann"].as_slice(), &["override", "--remove", id]] {
+        let run = target.run(arguments);
+        let here = "this instance only, until it ends";
+        let note = format!("note: the change holds on {here}\n");
+        assert_eq!(run.error, note);
+        let out = run.expect(0);
+        assert!(out.contains(&format!("reach: {here}\n")), "{out}");
     }
 }
 
