@@ -8,7 +8,7 @@
 //!     cargo run --release -p tower-quota-examples --example operations
 //!
 //! The admin port answers every caller. In the example, only programs on the local machine can connect. Authenticate
-//! the callers if you listen on another address.
+//! the callers if you listen on another address. Copy `gateway/serve_admin.rs` too, which bounds slow clients of the port.
 //!
 //! The service listens on 127.0.0.1:3000, and the admin port is 3001. Set `PORT` and `ADMIN_PORT` to choose other
 //! ports, or to 0 for any free port. Set `REDIS_URL` to keep the counters in Redis instead of in memory.
@@ -17,8 +17,13 @@
 //!
 //!     tower-quota = { version = "0.1", features = ["axum", "redis", "top"] }
 //!     axum = "0.8"
+//!     hyper = { version = "1", features = ["http1", "server"] }
+//!     hyper-util = { version = "0.1", features = ["service", "tokio"] }
 //!     serde_json = "1"
-//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal"] }
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal", "sync"] }
+
+#[path = "gateway/serve_admin.rs"]
+mod serve_admin;
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -37,6 +42,8 @@ use tower_quota::{
     BoxStore, HandleError, Limit, LimitStatus, MemoryStore, Policy, Quota, RateLimitHandle,
     RateLimitLayer, RedisStore, Store, TopWindow, key, store::BoxStoreError, when,
 };
+
+use crate::serve_admin::serve_admin;
 
 /// The deadline of settlements and refunds at shutdown. Kubernetes kills the process after 30 s.
 const STORE_DEADLINE: Duration = Duration::from_secs(5);
@@ -266,7 +273,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         std::process::id()
     );
 
-    tokio::spawn(axum::serve(admins, admin(limits.clone())).into_future());
+    tokio::spawn(serve_admin(admins, admin(limits.clone())));
     axum::serve(
         service,
         app.into_make_service_with_connect_info::<SocketAddr>(),

@@ -1,5 +1,5 @@
 //! Runs a gateway with limits that you can change while requests run. The rules are in a file or in Redis, and the
-//! admin API has a separate port.
+//! admin API has a separate port, which `serve_admin.rs` serves.
 //!
 //! Run the example:
 //!
@@ -17,6 +17,7 @@
 //! * `UPSTREAM`: the service behind the gateway, such as `http://127.0.0.1:8080`. Otherwise the gateway answers itself.
 //! * `NAME`: the name of this gateway in Redis, by default `gateway`. Gateways with one name share rules and counters.
 //! * `LOCAL_COPY`: a file that keeps the last good rules.
+//! * `LOG_REFUSALS`: with any value, the gateway logs each refusal, with the client as a hash.
 //! * `PORT`, `ADMIN_PORT`, `HOST`: where the gateway listens. By default the service listens on 127.0.0.1:3000. The admin
 //!   API listens on 127.0.0.1:3001, where Prometheus finds `/metrics`. Port 0 means any free port.
 //!
@@ -36,33 +37,33 @@
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal", "sync"] }
 //!     tracing-subscriber = "0.3"
 
+mod serve_admin;
+
 use std::error::Error;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::serve::Listener;
-use axum::{Extension, Router};
-use hyper::server::conn::http1;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use hyper_util::rt::TokioExecutor;
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tower_quota::{BoxStore, MemoryStore, Policy, RateLimitLayer, RedisStore, Store, metrics};
 use tower_quota_admin::AdminOptions;
 use tower_quota_live::{
     FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, SharedTop, WithoutRules,
 };
 use tower_quota_rules::Rules;
+
+use crate::serve_admin::serve_admin;
 
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules.yaml");
 
@@ -141,7 +142,11 @@ async fn serve() -> Result<(), Box<dyn Error>> {
         None => Arc::new(FileRules::new(&source)?),
     };
 
-    let layer = RateLimitLayer::new(counters.clone(), Policy::new()).count_busy_clients();
+    let mut layer = RateLimitLayer::new(counters.clone(), Policy::new()).count_busy_clients();
+    if std::env::var_os("LOG_REFUSALS").is_some() {
+        // To log admissions too, give a number above 0 and show events of the level DEBUG.
+        layer = layer.trace_decisions(0);
+    }
     let live = LiveRules::start_shared(layer.handle(), rules, live_options).await?;
     let handle = layer.handle();
     let render = move || {
@@ -181,29 +186,6 @@ async fn serve() -> Result<(), Box<dyn Error>> {
     live.close(Duration::from_secs(1)).await;
     counters.close(Duration::from_secs(5)).await;
     Ok(())
-}
-
-/// The most connections of the admin API. More wait, so slow clients leave file descriptors to the service.
-const ADMIN_CONNECTIONS: usize = 64;
-
-/// The longest time for the head of a request of the admin API, and between two requests.
-const ADMIN_HEADER_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Serves the admin API with bounds, which `axum::serve` does not have.
-async fn serve_admin(mut listener: TcpListener, admin: Router) {
-    let places = Arc::new(Semaphore::new(ADMIN_CONNECTIONS));
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-        let (stream, address) = Listener::accept(&mut listener).await;
-        let admin = admin.clone().layer(Extension(ConnectInfo(address)));
-        tokio::spawn(async move {
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(ADMIN_HEADER_TIMEOUT)
-                .serve_connection(TokioIo::new(stream), TowerToHyperService::new(admin));
-            let _ = connection.await;
-            drop(place);
-        });
-    }
 }
 
 /// The service behind the gateway.

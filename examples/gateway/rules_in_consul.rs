@@ -19,11 +19,14 @@
 //!     tower-quota-live = { version = "0.1", features = ["axum"] }
 //!     tower-quota-rules = "0.1"
 //!     axum = "0.8"
-//!     hyper-util = { version = "0.1", features = ["client-legacy", "http1", "tokio"] }
+//!     hyper = { version = "1", features = ["http1", "server"] }
+//!     hyper-util = { version = "0.1", features = ["client-legacy", "http1", "service", "tokio"] }
 //!     serde = "1"
 //!     serde_json = "1"
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal", "sync", "time"] }
 //!     tracing-subscriber = "0.3"
+
+mod serve_admin;
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -46,6 +49,8 @@ use tower_quota_live::{
     StoreState, Version, VersionInfo, WithoutRules,
 };
 use tower_quota_rules::Rules;
+
+use crate::serve_admin::serve_admin;
 
 /// The deadline of a call. No request of your clients waits for it.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -84,8 +89,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         "try:  curl -H \"Authorization: Bearer $ADMIN_TOKEN\" -H 'If-None-Match: *' -H 'Content-Type: application/yaml' \
          -T examples/gateway/rules.yaml http://{admin_address}/v1/rules"
     );
-    let admin = admin.into_make_service_with_connect_info::<SocketAddr>();
-    tokio::spawn(async move { axum::serve(admins, admin).await });
+    tokio::spawn(serve_admin(admins, admin));
     let app = Router::new().fallback(async || "hello\n").layer(layer);
     axum::serve(
         service,

@@ -183,3 +183,10 @@ fn rules_in_consul_hold_on_all_instances() {
     let (_, health) = admin("GET", "/v1/health").send(&one_admin);
     assert!(health.contains("\"blocks_are_shared\":false"), "{health}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn slow_admin_clients_leave_the_service_alone() {
+    let (example, admin_port) = start(&KeyValues::serve());
+    example.bounds_slow_clients(&admin_port, &admin("GET", "/v1/health"));
+}

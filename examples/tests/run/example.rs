@@ -171,12 +171,16 @@ pub(crate) struct Example {
 impl Example {
     /// Starts an example on a free port, and waits until the example prints the address.
     pub(crate) fn start(name: &str, settings: &[(&str, &str)]) -> Self {
-        let mut process = Command::new(program(name))
+        Self::start_by(Command::new(program(name)).envs(settings.iter().copied()))
+    }
+
+    /// Starts an example by a command, like [`start`](Self::start).
+    pub(crate) fn start_by(command: &mut Command) -> Self {
+        let mut process = command
             .env("PORT", "0")
-            .envs(settings.iter().copied())
             .stdout(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+            .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
         let output = BufReader::new(process.stdout.take().unwrap());
         let (sender, lines) = channel();
         std::thread::spawn(move || {
@@ -203,6 +207,33 @@ impl Example {
     pub(crate) fn descriptors(&self) -> usize {
         let folder = format!("/proc/{}/fd", self.process.id());
         std::fs::read_dir(folder).unwrap().count()
+    }
+
+    /// Asserts that slow clients of an admin port leave the service alone.
+    ///
+    /// Half a head on each of many connections costs the example 64 file descriptors, for a few seconds. `status` is a request to the
+    /// admin port.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn bounds_slow_clients(&self, admin: &str, status: &Request) {
+        let before = self.descriptors();
+        let slow: Vec<TcpStream> = (0..200)
+            .map(|_| {
+                let mut stream = TcpStream::connect(admin).unwrap();
+                stream
+                    .write_all(b"GET /v1/health HTTP/1.1\r\nhost: a\r\n")
+                    .unwrap();
+                stream
+            })
+            .collect();
+        self.expect(&get("/").header("x-api-key: ann"), 200, &[]);
+        let more = self.descriptors() - before;
+        assert!(more <= 64 + 8, "{more} more");
+        // The example closes slow connections, so the first one ends.
+        let mut first = &slow[0];
+        first.set_read_timeout(Some(TIMEOUT)).unwrap();
+        let _ = first.read_to_end(&mut Vec::new()).unwrap();
+        drop(slow);
+        assert_eq!(status.send(admin).0, 200);
     }
 
     /// Returns the next line that the example prints.

@@ -98,3 +98,10 @@ fn operations_ends_waits_at_sigterm() {
         "stopped, nothing is lost"
     );
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn slow_admin_clients_leave_the_service_alone() {
+    let (example, admin) = start();
+    example.bounds_slow_clients(&admin, &get("/limits"));
+}
