@@ -202,6 +202,40 @@ fn slow_admin_clients_leave_the_gateway_alone() {
 }
 
 #[test]
+fn readme_changes_limits_of_a_running_gateway() {
+    let readme = include_str!("../../gateway/README.md");
+    let sections: Vec<&str> = readme.split("```sh\n").collect();
+    let commands = |section: usize| sections[section].split("```").next().unwrap();
+    assert!(commands(1).contains("--example gateway"), "{}", commands(1));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    std::fs::write(&path, include_str!("../../gateway/rules.yaml")).unwrap();
+    let path = path.to_str().unwrap();
+    let (example, admin) = start(path);
+    let run = |commands: &str| {
+        let commands = commands
+            .replace("examples/gateway/rules.yaml", path)
+            .replace("127.0.0.1:3000", &example.address);
+        let shell = std::process::Command::new("sh")
+            .args(["-ec", &commands])
+            .output()
+            .unwrap();
+        assert!(shell.status.success(), "{shell:?}");
+        String::from_utf8(shell.stdout).unwrap()
+    };
+    let free = |_| get("/").header("x-api-key: free_1");
+    let quota = "\"second\";q=2000";
+    assert!(!run(commands(3)).contains(quota));
+    run(commands(2));
+    example.until(free, |_, answer| answer.contains(quota));
+    assert!(run(commands(3)).contains(quota));
+    let (_, versions) = change("GET", "/v1/rules/diff?from=1", "").send(&admin);
+    assert!(versions.contains("1000/second burst 2000"), "{versions}");
+    let (_, audit) = change("GET", "/v1/audit", "").send(&admin);
+    assert!(audit.contains("version 2"), "{audit}");
+}
+
+#[test]
 fn gateway_logs_refusals_if_asked() {
     let folder = tempfile::tempdir().unwrap();
     let (rules, log) = (folder.path().join("rules.yaml"), folder.path().join("log"));
