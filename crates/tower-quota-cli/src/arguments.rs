@@ -11,7 +11,6 @@ use crate::remote::versions::{HistoryArguments, RollbackArguments, ShowArguments
 use crate::remote::{Remote, TargetArguments};
 use crate::rules::check::CheckArguments;
 use crate::rules::diff::DiffArguments;
-use crate::rules::own_tests::TestArguments;
 use crate::simulate::SimulateArguments;
 
 /// Checks and compares rules of rate limits, replays access logs, operates running services.
@@ -31,9 +30,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Lists the problems of rules, with their place and fix, and runs the tests in the rules.
+    #[command(visible_alias = "test")]
     Check(CheckArguments),
-    /// Runs the sample requests in your rules.
-    Test(TestArguments),
     /// Lists the differences between two documents or versions, by limit, tier and route.
     Diff(DiffArguments),
     /// Prints the JSON Schema of rules, for completion and checks in your editor.

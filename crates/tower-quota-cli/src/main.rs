@@ -28,7 +28,6 @@ fn main() -> ExitCode {
 fn run(command: &Command, is_json: bool) -> Ended {
     match command {
         Command::Check(check) => rules::check::run(check),
-        Command::Test(test) => rules::own_tests::run(test),
         Command::Diff(diff) => rules::diff::run(diff),
         Command::Schema => rules::schema::schema(),
         Command::Simulate(simulate) => simulate::command(simulate),

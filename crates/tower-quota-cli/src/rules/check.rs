@@ -5,7 +5,6 @@ use serde_json::json;
 use tower_quota_rules::TestReport;
 
 use super::load::LoadArguments;
-use super::own_tests::failures;
 use crate::output::{Ended, Output};
 
 #[derive(Args, Debug)]
@@ -62,4 +61,13 @@ pub(crate) fn run(arguments: &CheckArguments) -> Ended {
         all.push(checked);
     }
     Ok(Output::new(&all, &out)?.found(has_findings))
+}
+
+/// Returns the failed tests of a file, with the differences from the expectations.
+fn failures(report: &TestReport, file: &str) -> String {
+    let failures = report.failures.iter().map(|failure| {
+        let differences = failure.differences.join("\n    ");
+        format!("{file}: test {} failed\n    {differences}\n", failure.test)
+    });
+    failures.collect()
 }

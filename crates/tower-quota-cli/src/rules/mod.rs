@@ -3,5 +3,4 @@
 pub(crate) mod check;
 pub(crate) mod diff;
 pub(crate) mod load;
-pub(crate) mod own_tests;
 pub(crate) mod schema;
