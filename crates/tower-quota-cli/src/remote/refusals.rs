@@ -4,9 +4,8 @@ use core::time::Duration;
 
 use clap::Args;
 use http::Request;
-use jiff::civil::Time;
-use jiff::tz::{Offset, TimeZone};
-use jiff::{SignedDuration, Timestamp};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
 use serde_json::{Value, json};
 
 use super::target::duration;
@@ -64,13 +63,13 @@ pub(crate) fn run(arguments: &RefusalsArguments) -> Ended {
 impl RefusalsArguments {
     fn list(&self, api: &Api) -> Result<Value, Failure> {
         let path = format!("/v1/clients/refusals?show_keys={}", self.show_keys);
-        let [after, before] = self.bounds();
+        let bounds = self.bounds();
         let body = json!({
             "key": self.key,
             "scope": self.scope,
             "limit": self.limit,
-            "after": after.map(|time| time.to_string()),
-            "before": before.map(|time| time.to_string()),
+            "after": bounds.map(|[after, _]| after.to_string()),
+            "before": bounds.map(|[_, before]| before.to_string()),
             "request": self.request,
             "count": self.count,
         });
@@ -78,14 +77,10 @@ impl RefusalsArguments {
     }
 
     /// Returns the earliest and the latest time.
-    fn bounds(&self) -> [Option<Timestamp>; 2] {
-        let within = SignedDuration::try_from(self.within).unwrap_or(SignedDuration::MAX);
-        [
-            self.at
-                .map(|at| at.checked_sub(within).unwrap_or(Timestamp::MIN)),
-            self.at
-                .map(|at| at.checked_add(within).unwrap_or(Timestamp::MAX)),
-        ]
+    fn bounds(&self) -> Option<[Timestamp; 2]> {
+        let at = self.at?;
+        let after = at.saturating_sub(self.within).ok()?;
+        Some([after, at.saturating_add(self.within).ok()?])
     }
 
     fn shown(&self, list: &Value) -> String {
@@ -94,12 +89,14 @@ impl RefusalsArguments {
         let (instance, since) = (&list["instance"], &list["since"]);
         let [instance, since] = [instance, since].map(|text| text.as_str().unwrap_or_default());
         let times = match self.bounds() {
-            [Some(after), Some(before)] => format!(" from {after} to {before}"),
-            _ => String::new(),
+            Some([after, before]) => format!(" from {after} to {before}"),
+            None => String::new(),
         };
         let mut text = format!("{number} refusals{times} (UTC) on {instance}\n");
-        let begin = since.parse::<Timestamp>().ok();
-        if self.bounds()[0].is_none_or(|after| begin.is_none_or(|begin| after < begin)) {
+        let begin = since.parse::<Timestamp>();
+        let is_complete =
+            matches!((self.bounds(), begin), (Some([after, _]), Ok(begin)) if begin <= after);
+        if !is_complete {
             text += &format!("this instance remembers its refusals since {since}\n");
         }
         if number > 0 {
@@ -121,37 +118,18 @@ fn instant(text: &str) -> Result<Timestamp, String> {
 
 /// Returns the last instant with this time of day.
 fn last(text: &str, now: Timestamp) -> Option<Timestamp> {
-    let text = text.strip_suffix('Z').unwrap_or(text);
-    let (time, offset) = match text.find(['+', '-']) {
-        Some(at) => (&text[..at], offset(&text[at..])?),
-        None => (text, Offset::UTC),
-    };
-    let time: Time = time.parse().ok()?;
-    let zone = TimeZone::fixed(offset);
-    let today = now.to_zoned(zone.clone()).date();
-    let instant = |date: jiff::civil::Date| {
-        Some(
-            date.to_datetime(time)
-                .to_zoned(zone.clone())
-                .ok()?
-                .timestamp(),
-        )
-    };
-    let found = instant(today)?;
-    if found <= now {
-        Some(found)
+    let offset = if text.contains(['Z', '+', '-']) {
+        ""
     } else {
-        instant(today.yesterday().ok()?)
-    }
-}
-
-/// Reads an offset such as `+02:00`.
-fn offset(text: &str) -> Option<Offset> {
-    let (sign, text) = text.split_at_checked(1)?;
-    let time: Time = text.parse().ok()?;
-    let seconds = i32::from(time.hour()) * 3_600 + i32::from(time.minute()) * 60;
-    let seconds = if sign == "-" { -seconds } else { seconds };
-    Offset::from_seconds(seconds).ok()
+        "Z"
+    };
+    let today = now.to_zoned(TimeZone::UTC).date();
+    // With an offset, the date may be the one before or after the date in UTC.
+    let mut instants = (-2..=1).rev().filter_map(|days| {
+        let date = today.checked_add(days.days()).ok()?;
+        format!("{date}T{text}{offset}").parse().ok()
+    });
+    instants.find(|instant| *instant <= now)
 }
 
 #[cfg(test)]

@@ -42,19 +42,15 @@ pub(super) fn suggest(
     leave_out: u32,
     source: LogSource<'_>,
 ) -> Result<Suggestion, Failure> {
-    let routed = document.routes.iter().flat_map(|route| {
-        let limits = route.limits.iter();
-        limits.map(move |rule| (rule, Some(route)))
-    });
-    let listed = document.limits.iter().map(|rule| (rule, None));
-    let limits: Vec<(&LimitRule, Option<&RouteRule>)> = listed.chain(routed).collect();
-    let names = || limits.iter().map(|(rule, _)| rule.name.as_str());
-    let Some(position) = names().position(|name| name == limit) else {
-        let names = names().take(20).collect::<Vec<_>>().join(", ");
+    let named = |rule: &&LimitRule| rule.name.as_str() == limit;
+    let Some(rule) = document.all_limits().find(named) else {
+        let names = document.all_limits().map(|rule| rule.name.as_str());
+        let names = names.take(20).collect::<Vec<_>>().join(", ");
         let text = format!("the document has no limit {limit:?}: it has {names}");
         return Err(Failure::Usage(text));
     };
-    let (rule, route) = limits[position];
+    let mut routes = document.routes.iter();
+    let route = routes.find(|route| route.limits.iter().any(|rule| rule.name.as_str() == limit));
     if rule.quota.quota().algorithm() == Algorithm::Concurrent {
         return Err(Failure::Usage(format!(
             "{limit:?} counts requests in progress, and a log has no end of a request: suggest the quota of another limit"
