@@ -324,8 +324,11 @@ async fn reader_of_documents_sees_hashed_keys() {
     let instance = Instance::with(MemoryRules::new(), options).await;
     let document = |quota: &str| {
         format!(
-            "defaults: {{ key: header x-api-key }}\nlimits: [{{ name: minute, quota: 5/minute }}]\n\
-             overrides: {{ sk_live_SECRETKEY_1: {{ limits: {{ minute: {quota} }} }} }}\n"
+            "defaults: {{ key: header x-api-key }}\n\
+             limits: [{{ name: minute, quota: 5/minute, unless: {{ header: {{ x-api-key: SECRETKEY_2 }} }} }}]\n\
+             overrides: {{ sk_live_SECRETKEY_1: {{ limits: {{ minute: {quota} }} }} }}\n\
+             block: [{{ header: {{ x-api-key: SECRETKEY_3 }} }}]\n\
+             tests: [{{ request: {{ path: /?api_key=SECRETKEY_4, headers: {{ x-api-key: SECRETKEY_5 }} }}, expect: {{ outcome: counted }} }}]\n"
         )
     };
     for (quota, condition) in [("50/minute", "If-None-Match"), ("60/minute", "If-Match")] {
