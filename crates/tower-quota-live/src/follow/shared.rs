@@ -58,6 +58,10 @@ impl FollowedRules {
         let blocks = Arc::new(BlockSet::new(options.key_seed));
         let refusals = Arc::new(RefusalLog::new());
         handle.hash_keys_with(options.key_seed);
+        handle.find_clients_with({
+            let blocks = Arc::clone(&blocks);
+            move |head| blocks.client_of(head)
+        });
         handle.on_refusal({
             let (refusals, blocks) = (Arc::clone(&refusals), Arc::clone(&blocks));
             move |decided| refusals.add(decided, &blocks)

@@ -94,7 +94,9 @@ impl Instance {
         store: Arc<dyn RuleStore>,
         options: LiveOptions,
     ) -> Result<Self, StartError> {
-        let layer = RateLimitLayer::new(counters, Policy::new()).attach_decision();
+        let layer = RateLimitLayer::new(counters, Policy::new())
+            .attach_decision()
+            .trace_decisions(0);
         let live = LiveRules::start_shared(layer.handle(), store, options).await?;
         let inner =
             service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(String::new())));

@@ -5,13 +5,15 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use tower_quota::{MemoryStore, Quota};
-use tower_quota_live::{FileRules, LiveOptions, MemoryRules, RuleStore, Time, WithoutRules};
+use tower_quota_live::{
+    BlockTarget, FileRules, LiveOptions, MemoryRules, RefusalFilter, RuleStore, Time, WithoutRules,
+};
 use tower_quota_rules::Rules;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use crate::fixture::{DAY, Instance, broken, document, eventually, new, rules_file};
+use crate::fixture::{DAY, Instance, broken, document, eventually, new, rules_file, yaml};
 
 /// The log lines of a test's thread, with level and target.
 #[derive(Clone, Default)]
@@ -139,6 +141,36 @@ async fn start_without_rules_is_logged_as_error() {
             for part in [problem, "no rules are in force", holds] {
                 assert!(error.contains(part), "{part}: {error}");
             }
+        }
+    }
+}
+
+#[tokio::test]
+async fn trace_names_clients_that_no_limit_refused() {
+    let log = Log::default();
+    let _recording = tower_quota_dev::record_log(log.clone());
+    let instance = Instance::in_memory().await;
+    let limits = "limits: [{ name: one, quota: 5/minute, key: header user }, { name: two, quota: 5/minute, key: header team }]";
+    instance.put(yaml(limits)).await;
+    let (scope, text) = ("header user", "ann");
+    instance.block(BlockTarget::Scoped { scope, text }).await;
+    assert_eq!(instance.ask("ann").await, 403);
+    // A request without a team has the key of its user.
+    assert_eq!(instance.ask("bob").await, 400);
+
+    let refusals = instance
+        .live
+        .refusals(&RefusalFilter::default(), 9)
+        .refusals;
+    let traced = log.lines("request decided");
+    assert_eq!((refusals.len(), traced.len()), (2, 2), "{traced:?}");
+    for (refusal, event) in refusals.iter().rev().zip(&traced) {
+        for field in [
+            format!("outcome={:?}", refusal.outcome),
+            format!("client={}", refusal.hash.as_deref().unwrap()),
+            "scope=\"header user\"".to_owned(),
+        ] {
+            assert!(event.contains(&field), "{field} in {event}");
         }
     }
 }

@@ -482,6 +482,22 @@ impl<S: Store> RateLimitHandle<S> {
             .change(|settings| settings.key_seed = KeySeed(key_seed));
     }
 
+    /// Finds the client of a request that no limit has refused, for the events of
+    /// [`trace_decisions`](RateLimitLayer::trace_decisions).
+    ///
+    /// Such requests are blocked, or have no key for a limit. [`LiveRules`] name the key of the block, or else the first
+    /// key of the request.
+    ///
+    /// [`LiveRules`]: https://docs.rs/tower-quota-live
+    pub fn find_clients_with(
+        &self,
+        find: impl Fn(&RequestHead<'_>) -> Option<Key<'static>> + Send + Sync + 'static,
+    ) {
+        let find = Arc::new(find);
+        self.shared
+            .change(|settings| settings.find_client = Some(find));
+    }
+
     fn client(
         &self,
         limit: &str,

@@ -178,9 +178,9 @@ impl<S: Store> RateLimitLayer<S> {
     /// never log keys, addresses or paths. With 0, you get no admissions. Off by default.
     ///
     /// The event of a refusal has the client as a hash, the scope of the key, the route, the wait, the version of the
-    /// policy, and the request's own `traceparent` and `x-request-id`. Live rules log the hashes of the admin API. Without
-    /// live rules, the hashes differ between processes, unless you pass a seed to
-    /// [`trace_store_calls`](Self::trace_store_calls).
+    /// policy, and the request's own `traceparent` and `x-request-id`. Live rules log the hashes of the admin API, and the
+    /// clients of blocked requests and of missing keys. Without live rules, the hashes differ between processes, unless you
+    /// pass a seed to [`trace_store_calls`](Self::trace_store_calls).
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};

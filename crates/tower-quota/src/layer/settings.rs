@@ -1,10 +1,15 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use tower_quota_core::Key;
+
 use crate::degraded::LocalCounters;
+use crate::head::RequestHead;
 use crate::observe::{OnDecision, OnRefusal, OnStoreError};
 use crate::response::ResponseSettings;
 use crate::traced::KeySeed;
+
+type FindClient = dyn Fn(&RequestHead<'_>) -> Option<Key<'static>> + Send + Sync;
 
 #[derive(Clone)]
 pub(crate) struct Settings {
@@ -21,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) traced_admissions: Option<u32>,
     /// The seed of the clients' hashes in events and spans.
     pub(crate) key_seed: KeySeed,
+    /// Finds the client of a request that no limit has refused.
+    pub(crate) find_client: Option<Arc<FindClient>>,
     /// Whether the layer records spans of store calls.
     pub(crate) traces_calls: bool,
 }
@@ -39,6 +46,7 @@ impl Default for Settings {
             counts_busy: false,
             traced_admissions: None,
             key_seed: KeySeed::default(),
+            find_client: None,
             traces_calls: false,
         }
     }
