@@ -166,13 +166,14 @@ async function findRefusals(key) {
   const times = around(at("find-at").value);
   const { instance, since, refusals } = await post("v1/clients/refusals", { key, count: 20, ...times });
   const span = times.after ? ` from ${instant(times.after)} to ${instant(times.before)}` : "";
+  const all = refusals.reduce((sum, { count }) => sum + count, 0);
   setText(at("refusals-note"),
-    `${refusals.length ? `The last ${number(refusals.length)} refusals` : "No refusal"}${span} on ${instance}, which remembers its refusals since ${instant(since)}.`);
+    `${all ? `The last ${number(all)} refusals` : "No refusal"}${span} on ${instance}, which remembers its refusals since ${instant(since)}.`);
   show(at("refusals"), refusals.map((refusal, place) => ({ ...refusal, place })), {
     id: ({ place }) => place,
     create: makeRow,
-    update: (row, { at: time, outcome, limit, route, retry_after_ms: wait, version, request_id: request, trace_id: trace }) => {
-      setText(row.main, `${instant(time)}: ${outcome}${limit ? ` by ${limit}` : ""}`);
+    update: (row, { at: time, count, outcome, limit, route, retry_after_ms: wait, version, request_id: request, trace_id: trace }) => {
+      setText(row.main, `${instant(time)}: ${outcome}${limit ? ` by ${limit}` : ""}${count > 1 ? `, ${number(count)} times` : ""}`);
       setText(row.detail, [
         route && `route ${route}`, wait && `told to wait ${duration(wait)}`, version && `version ${version} of the rules`,
         request && `request ${request}`, trace && `trace ${trace}`,

@@ -85,7 +85,8 @@ impl RefusalsArguments {
 
     fn shown(&self, list: &Value) -> String {
         let refusals = &list["refusals"];
-        let number = refusals.as_array().map_or(0, Vec::len);
+        let counts = refusals.as_array().into_iter().flatten();
+        let number: u64 = counts.filter_map(|refusal| refusal["count"].as_u64()).sum();
         let (instance, since) = (&list["instance"], &list["since"]);
         let [instance, since] = [instance, since].map(|text| text.as_str().unwrap_or_default());
         let times = match self.bounds() {

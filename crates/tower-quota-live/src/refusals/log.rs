@@ -1,6 +1,8 @@
+use core::hash::BuildHasher;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::{Mutex, PoisonError};
+use std::hash::RandomState;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tower_quota::{Decided, Key, Name, TopClient};
 
@@ -14,17 +16,36 @@ const KEPT: u64 = 10_000;
 const LONGEST_KEY: usize = 128;
 const LONGEST_ROUTE: usize = 128;
 
+/// The refusals in a second of a client at a limit and a route with places of their own. Their request ids are found.
+const SEPARATE: u32 = 4;
+const SECOND: Duration = Duration::from_secs(1);
+/// The number of marks. A power of two.
+const MARKS: u64 = 4_096;
+
 /// A ring of the last refusals. Each place has its own lock, so threads rarely meet, and keeps its buffers, so a refusal
 /// rarely allocates.
+///
+/// In a flood, further refusals of a client in the same second raise the count of the client's last place, so that the
+/// ring keeps the refusals of others.
 pub(crate) struct RefusalLog {
     places: Box<[Mutex<Place>]>,
     next: AtomicU64,
     start: Time,
+    /// Hashes with a secret, so that clients cannot choose equal marks.
+    hasher: RandomState,
+    /// The number of the last place, by the mark of client, limit and route.
+    last: Box<[AtomicU64]>,
 }
 
 #[derive(Default)]
 struct Place {
     at: Option<Time>,
+    /// The hash of the outcome, the limit, the client, the route and the version.
+    mark: u64,
+    /// The first refusal of the mark in this second, and the number of places since.
+    began: Option<Time>,
+    rank: u32,
+    count: u32,
     outcome: &'static str,
     limit: Option<Name>,
     client: Option<Client>,
@@ -35,9 +56,11 @@ struct Place {
     trace_id: String,
 }
 
-enum Client {
-    Known(Key<'static>),
-    Hashed { scope: Name, hash: u64 },
+struct Client {
+    scope: Name,
+    hash: u64,
+    /// The key, unless it is long.
+    key: Option<Key<'static>>,
 }
 
 impl RefusalLog {
@@ -46,45 +69,57 @@ impl RefusalLog {
             places: (0..KEPT).map(|_| Mutex::default()).collect(),
             next: AtomicU64::new(0),
             start: Time::now(),
+            hasher: RandomState::new(),
+            last: (0..MARKS).map(|_| AtomicU64::default()).collect(),
         }
     }
 
     pub(crate) fn add(&self, decided: &Decided<'_>, blocks: &BlockSet) {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let Some(place) = self.place(number) else {
+        let (outcome, version, now) = (decided.label(), decided.version, Time::now());
+        let refused = decided.refused_client();
+        let limit = refused.map(|(limit, _)| limit);
+        let mut found = None;
+        if refused.is_none() {
+            // The lists and missing keys refuse before the limits read their keys.
+            found = blocks.client_of(&decided.head);
+        }
+        let key = refused.map(|(_, key)| key).or(found.as_ref());
+        let route = decided.head.matched_route();
+        let route = route.filter(|route| route.len() <= LONGEST_ROUTE);
+        let mark = self.hasher.hash_one((outcome, limit, key, route, version));
+        let Some(last) = self.last.get(position(mark % MARKS)) else {
             return;
         };
-        let refused = decided.refused_client();
-        let client = match refused {
-            Some((_, key)) => Some(Client::of(key, blocks)),
-            // The lists and missing keys refuse before the limits read their keys.
-            None => blocks
-                .client_of(&decided.head)
-                .map(|key| Client::of(&key, blocks)),
+        let (mut began, mut rank) = (now, 1);
+        if let Some(mut place) = self.place(last.load(Ordering::Relaxed))
+            && place.mark == mark
+            && let Some(first) = place.began
+            && now.since(first) < SECOND
+        {
+            if place.rank >= SEPARATE {
+                place.count += 1;
+                place.set_request(decided, now);
+                return;
+            }
+            (began, rank) = (first, place.rank + 1);
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let Some(mut place) = self.place(number) else {
+            return;
         };
-        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-        place.at = Some(Time::now());
-        place.outcome = decided.label();
-        place.limit = refused.map(|(limit, _)| limit);
-        place.client = client;
-        place.retry_after = decided.retry_after();
-        place.version = decided.version;
-        let route = decided.head.matched_route();
-        set(
-            &mut place.route,
-            route.filter(|route| route.len() <= LONGEST_ROUTE),
-        );
-        set(&mut place.request_id, decided.request_id());
-        set(&mut place.trace_id, decided.trace_id());
+        (place.mark, place.began, place.rank) = (mark, Some(began), rank);
+        place.count = 1;
+        place.outcome = outcome;
+        place.limit = limit;
+        place.client = key.map(|key| Client::of(key, blocks));
+        place.version = version;
+        set(&mut place.route, route);
+        place.set_request(decided, now);
+        last.store(number, Ordering::Relaxed);
     }
 
     /// Returns the selected refusals, the newest first, at most `most`.
-    pub(crate) fn list(
-        &self,
-        filter: &RefusalFilter,
-        most: usize,
-        blocks: &BlockSet,
-    ) -> RefusalList {
+    pub(crate) fn list(&self, filter: &RefusalFilter, most: usize) -> RefusalList {
         let (end, clients) = (self.next.load(Ordering::Relaxed), filter.numbers());
         let mut list = RefusalList {
             refusals: Vec::new(),
@@ -94,7 +129,6 @@ impl RefusalLog {
             let Some(place) = self.place(number) else {
                 continue;
             };
-            let place = place.lock().unwrap_or_else(PoisonError::into_inner);
             // Another thread has this place, and has not written it yet.
             let Some(at) = place.at else {
                 continue;
@@ -104,85 +138,68 @@ impl RefusalLog {
             }
             if list.refusals.len() < most
                 && filter.has_time(at)
-                && place.is_of(filter)
-                && place.is_of_client(clients.as_deref(), blocks)
+                && place.is_of(filter, clients.as_deref())
             {
-                list.refusals.push(place.read(at, blocks));
+                list.refusals.push(place.read(at));
             }
         }
         list
     }
 
-    fn place(&self, number: u64) -> Option<&Mutex<Place>> {
-        self.places.get(usize::try_from(number % KEPT).ok()?)
+    fn place(&self, number: u64) -> Option<MutexGuard<'_, Place>> {
+        let place = self.places.get(position(number % KEPT))?;
+        // The fields are independent, so they are valid even if a thread panicked.
+        Some(place.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Returns a position in a list, which is short.
+fn position(number: u64) -> usize {
+    usize::try_from(number).unwrap_or_default()
 }
 
 impl Client {
     fn of(key: &Key<'_>, blocks: &BlockSet) -> Self {
-        if key.as_bytes().len() <= LONGEST_KEY {
-            Self::Known(key.to_static())
-        } else {
-            let (scope, hash) = (key.scope(), blocks.hash(key));
-            Self::Hashed { scope, hash }
-        }
-    }
-
-    const fn scope(&self) -> Name {
-        match self {
-            Self::Known(key) => key.scope(),
-            Self::Hashed { scope, .. } => *scope,
-        }
-    }
-
-    fn hash(&self, blocks: &BlockSet) -> u64 {
-        match self {
-            Self::Known(key) => blocks.hash(key),
-            Self::Hashed { hash, .. } => *hash,
-        }
-    }
-
-    fn text(&self) -> Option<String> {
-        match self {
-            Self::Known(key) => TopClient::text_of(key),
-            Self::Hashed { .. } => None,
+        let is_short = key.as_bytes().len() <= LONGEST_KEY;
+        Self {
+            scope: key.scope(),
+            hash: blocks.hash(key),
+            key: is_short.then(|| key.to_static()),
         }
     }
 }
 
 impl Place {
-    fn is_of(&self, filter: &RefusalFilter) -> bool {
-        let limit = self.limit.map(Name::as_str);
-        let scope = self.client.as_ref().map(|client| client.scope().as_str());
-        filter
-            .limit
-            .as_deref()
-            .is_none_or(|asked| limit == Some(asked))
-            && filter
-                .scope
-                .as_deref()
-                .is_none_or(|asked| scope == Some(asked))
+    /// Sets what differs between the refusals of a mark.
+    fn set_request(&mut self, decided: &Decided<'_>, at: Time) {
+        self.at = Some(at);
+        self.retry_after = decided.retry_after();
+        set(&mut self.request_id, decided.request_id());
+        set(&mut self.trace_id, decided.trace_id());
+    }
+
+    fn is_of(&self, filter: &RefusalFilter, clients: Option<&[u64]>) -> bool {
+        let (limit, client) = (self.limit.map(Name::as_str), self.client.as_ref());
+        let scope = client.map(|client| client.scope.as_str());
+        let (of_limit, of_scope) = (filter.limit.as_deref(), filter.scope.as_deref());
+        of_limit.is_none_or(|asked| limit == Some(asked))
+            && of_scope.is_none_or(|asked| scope == Some(asked))
             && filter.is_of_request(&self.request_id, &self.trace_id)
+            && clients
+                .is_none_or(|hashes| client.is_some_and(|client| hashes.contains(&client.hash)))
     }
 
-    fn is_of_client(&self, clients: Option<&[u64]>, blocks: &BlockSet) -> bool {
-        let is_one = |clients: &[u64]| {
-            let client = self.client.as_ref();
-            client.is_some_and(|client| clients.contains(&client.hash(blocks)))
-        };
-        clients.is_none_or(is_one)
-    }
-
-    fn read(&self, at: Time, blocks: &BlockSet) -> Refusal {
+    fn read(&self, at: Time) -> Refusal {
         let client = self.client.as_ref();
         let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         Refusal {
             at,
+            count: u64::from(self.count),
             outcome: self.outcome,
             limit: self.limit.map(Name::as_str),
-            scope: client.map(|client| client.scope().as_str()),
-            hash: client.map(|client| format!("{:016x}", client.hash(blocks))),
-            key: client.and_then(Client::text),
+            scope: client.map(|client| client.scope.as_str()),
+            hash: client.map(|client| format!("{:016x}", client.hash)),
+            key: client.and_then(|client| TopClient::text_of(client.key.as_ref()?)),
             route: given(&self.route),
             retry_after_ms: self.retry_after.map(millis),
             version: self.version,

@@ -4,13 +4,16 @@ use serde::Serialize;
 
 use crate::time::Time;
 
-/// A refused request.
+/// A refused request, or several of a client that repeats refused requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Refusal {
-    /// The time of the refusal.
+    /// The time of the refusal, or of the last one of several.
     pub at: Time,
+    /// The number of refusals. If a client has more than four a second at a limit and a route, further refusals raise the
+    /// count of the fourth, and leave their time, wait and ids.
+    pub count: u64,
     /// The outcome in a word, as in the metrics, such as `limited` or `blocked`.
     pub outcome: &'static str,
     /// The refusing limit with the longest wait, if limits refused.

@@ -12,11 +12,11 @@ use crate::refusals::{RefusalFilter, RefusalList};
 impl LiveRules {
     /// Returns the last refusals of this instance, the newest first, at most `most`.
     ///
-    /// An instance remembers its last 10,000 refusals, with their keys up to 128 bytes.
+    /// An instance remembers its last 10,000 refusals, with their keys up to 128 bytes. A client that repeats refused
+    /// requests takes at most four places a second for each limit and route.
     #[must_use]
     pub fn refusals(&self, filter: &RefusalFilter, most: usize) -> RefusalList {
-        let shared = self.shared();
-        shared.refusals.list(filter, most, &shared.blocks)
+        self.shared().refusals.list(filter, most)
     }
 
     /// Returns the clients that a text can name, one for each scope that accepts the text.

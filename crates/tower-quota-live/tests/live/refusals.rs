@@ -1,7 +1,7 @@
 //! Tests the refusals that an instance remembers.
 
 use http::Request;
-use tower_quota_live::{RefusalFilter, RefusalList};
+use tower_quota_live::{Refusal, RefusalFilter, RefusalList};
 
 use crate::fixture::{Instance, new};
 
@@ -21,18 +21,53 @@ fn all(instance: &Instance) -> RefusalList {
 async fn last_ten_thousand_refusals_are_remembered() {
     let instance = instance().await;
     let start = all(&instance).since;
-    for number in 0..=10_010 {
-        let request = Request::get("/").header("user", "ann");
-        let request = request.header("x-request-id", number.to_string());
-        instance.send(request).await;
+    for number in 0..10_010 {
+        // The first request of a user is admitted.
+        let user = number.to_string();
+        for id in ["admitted", &user] {
+            let request = Request::get("/").header("user", &user);
+            instance.send(request.header("x-request-id", id)).await;
+        }
     }
-    // The first request is admitted.
     let list = all(&instance);
     assert_eq!(list.refusals.len(), 10_000);
     let newest = list.refusals.first().unwrap().request_id.as_deref();
     let oldest = list.refusals.last().unwrap().request_id.as_deref();
-    assert_eq!((newest, oldest), (Some("10010"), Some("11")));
+    assert_eq!((newest, oldest), (Some("10009"), Some("10")));
     assert!(list.since > start);
+}
+
+#[tokio::test]
+async fn flood_of_client_keeps_refusals_of_others() {
+    let instance = instance().await;
+    let refused = async |user: &str, id: String| {
+        let request = Request::get("/").header("user", user);
+        let answer = instance.send(request.header("x-request-id", id)).await;
+        assert_eq!(answer.status(), 429);
+    };
+    for user in ["ann", "eve"] {
+        assert_eq!(instance.ask(user).await, 200);
+    }
+    refused("ann", "ann-1".to_owned()).await;
+    for number in 1..=20_000 {
+        refused("eve", format!("eve-{number}")).await;
+    }
+    let list = all(&instance).refusals;
+    let of = |id: &str| {
+        let of_id = |refusal: &&Refusal| refusal.request_id.as_deref() == Some(id);
+        list.iter().find(of_id).map(|refusal| refusal.count)
+    };
+    assert_eq!(of("ann-1"), Some(1));
+    assert_eq!(
+        list.iter().map(|refusal| refusal.count).sum::<u64>(),
+        20_001
+    );
+    // The first refusals have places of their own, and the last one leaves its id.
+    for id in ["eve-1", "eve-2", "eve-3"] {
+        assert_eq!(of(id), Some(1), "{id}");
+    }
+    assert_eq!(of("eve-20000"), list.first().map(|refusal| refusal.count));
+    assert!(list.len() < 1_000, "{}", list.len());
 }
 
 #[tokio::test]
