@@ -71,6 +71,11 @@ impl WithBlocks {
         }
         let restored = self.blocks.restore_blocks(known, &lost).await?;
         if !restored.is_empty() {
+            let store = self.blocks.name();
+            tracing::warn!(
+                store,
+                "the store has lost changes of blocks. This instance has put the changes back"
+            );
             let record = AuditRecord::of_restored(None, restored.len());
             record.announce();
             record.store(&*self.blocks).await;

@@ -6,10 +6,11 @@ use http::StatusCode;
 use tempfile::TempDir;
 use tower_quota_dev::{FaultProxy, RedisServer};
 use tower_quota_live::{
-    Action, AuditRecord, Block, BlockTarget, LiveOptions, NewVersion, RedisRules, RuleStore, Target,
+    Action, AuditRecord, Block, BlockTarget, FileRules, LiveOptions, NewVersion, RedisRules,
+    RuleStore, Target,
 };
 
-use crate::fixture::{Instance, document, eventually, new};
+use crate::fixture::{Instance, document, eventually, new, rules_file};
 use crate::log::Log;
 
 /// A primary and a replica, behind an address that leads to the primary.
@@ -162,6 +163,44 @@ async fn newest_version_and_removals_survive_lagging_replica() {
         [(Some("version 2".into()), Some("version 3".into()))]
     );
     assert!(records[0].comment.contains("bob"), "{}", records[0].comment);
+}
+
+#[tokio::test]
+async fn blocks_next_to_files_survive_lagging_replica() {
+    let log = Log::default();
+    let _recording = tower_quota_dev::record_log(log.clone());
+    let (servers, (_folder, path)) = (Servers::start(), rules_file(5));
+    let start = async || {
+        let options = LiveOptions::new().blocks_in(servers.rules());
+        Instance::start(FileRules::new(&path).unwrap(), options).await
+    };
+    let (one, other) = (start().await, start().await);
+    let old = block(&one, "old").await;
+    servers.cut_off().await;
+    one.live.unblock(&old.id, "ops").await.unwrap();
+    let recent = block(&one, "recent").await;
+    for instance in [&one, &other] {
+        instance.until_status("old", 200).await;
+        instance.until_status("recent", 403).await;
+    }
+
+    servers.fail_over();
+    for _ in 0..3 {
+        for instance in [&one, &other] {
+            until_read(instance).await;
+            assert_eq!(instance.ask("old").await, StatusCode::OK);
+            assert_eq!(instance.ask("recent").await, StatusCode::FORBIDDEN);
+            assert!(instance.live.state().is_healthy());
+        }
+    }
+    let stored = servers.rules().state(None).await.unwrap().unwrap();
+    let blocks: Vec<&str> = stored.blocks.changed.values().flatten().map(hash).collect();
+    assert_eq!(blocks, [hash(&recent)]);
+    let said = log.lines("the store has lost changes of blocks");
+    assert_eq!(said.len(), 1, "{said:?}");
+    let records = restored(&other).await;
+    assert_eq!(records.len(), 1, "{records:?}");
+    assert_eq!(records[0].comment, "changes of blocks: 2");
 }
 
 #[tokio::test]
