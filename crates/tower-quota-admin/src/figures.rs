@@ -8,6 +8,8 @@ use tower_quota::store::MemoryStats;
 #[must_use]
 pub struct StoreFigures {
     pub(crate) unavailable: bool,
+    /// Whether the requests that the layer decides without its store show that this store fails.
+    pub(crate) fails_with_layer: bool,
     pub(crate) figures: BTreeMap<&'static str, u64>,
 }
 
@@ -24,6 +26,7 @@ impl StoreFigures {
     pub fn new(figures: impl IntoIterator<Item = (&'static str, u64)>) -> Self {
         Self {
             unavailable: false,
+            fails_with_layer: false,
             figures: figures.into_iter().collect(),
         }
     }
@@ -31,6 +34,12 @@ impl StoreFigures {
     /// Sets whether the store fails, completely or in part.
     pub const fn unavailable(mut self, unavailable: bool) -> Self {
         self.unavailable = unavailable;
+        self
+    }
+
+    #[cfg(any(feature = "redis", feature = "lease"))]
+    const fn failing_with_layer(mut self) -> Self {
+        self.fails_with_layer = true;
         self
     }
 }
@@ -48,7 +57,7 @@ impl From<MemoryStats> for StoreFigures {
     }
 }
 
-/// The store is unavailable while a breaker is open.
+/// The store is unavailable while a breaker is open, and for ten seconds after a failure.
 #[cfg(feature = "redis")]
 impl From<tower_quota_redis::RedisStats> for StoreFigures {
     fn from(stats: tower_quota_redis::RedisStats) -> Self {
@@ -71,6 +80,7 @@ impl From<tower_quota_redis::RedisStats> for StoreFigures {
             ("errors_other", errors.other),
         ])
         .unavailable(stats.open_partitions > 0)
+        .failing_with_layer()
     }
 }
 
@@ -88,5 +98,6 @@ impl From<tower_quota_lease::LeaseStats> for StoreFigures {
             ("units_held", stats.units_held),
             ("keys", stats.keys as u64),
         ])
+        .failing_with_layer()
     }
 }

@@ -151,7 +151,7 @@ function showHealth({ health: { problems, outage, rules, stores, waiting, refusa
 function storeText({ available, figures }, latency, outage) {
   const { entries, capacity, bytes, definitions, breakers_closed: closed, breakers_open: open, ...others } = figures;
   const isMemory = definitions !== undefined;
-  const value = !available ? "Does not answer" : isMemory ? `${number(entries)} counters` : outage ? "Fails" : latency ? "Answers" : "Not asked";
+  const value = isMemory ? `${number(entries)} counters` : open > 0 || (!available && !outage) ? "Does not answer" : outage ? "Fails" : latency ? "Answers" : "Not asked";
   const parts = Object.entries(others).filter(([, value]) => value > 0).map(([name, value]) => `${name.replaceAll("_", " ")}: ${number(value)}`);
   if (isMemory) parts.unshift(`room for ${number(capacity)}`);
   if (open !== undefined) parts.unshift(open > 0 ? `breaker open (${open} of ${open + closed})` : "breaker closed");

@@ -46,6 +46,7 @@ pub(crate) struct Health {
 #[derive(Debug, Serialize, ToSchema)]
 struct StoreHealth {
     name: String,
+    /// False while the store fails, and for ten seconds afterwards.
     available: bool,
     figures: BTreeMap<&'static str, u64>,
 }
@@ -90,11 +91,13 @@ impl Health {
     pub(crate) fn of(api: &Api) -> Self {
         let handle = api.live.handle();
         let rules = api.live.follows_store().then(|| api.live.state());
+        let outage = handle.recent_outage();
         let figures = |(name, read): &crate::figures::NamedFigures| {
             let read = read();
+            let fails = outage.is_some() && read.fails_with_layer;
             StoreHealth {
                 name: name.clone(),
-                available: !read.unavailable,
+                available: !read.unavailable && !fails,
                 figures: read.figures,
             }
         };
@@ -114,9 +117,11 @@ impl Health {
             })
             .collect();
         let mut problems = Vec::new();
-        let outage = handle.recent_outage();
         problems.extend(outage.iter().flat_map(of_outage));
-        let unavailable = stores.iter().filter(|store| !store.available);
+        // The problems of an outage say already that a store fails.
+        let unavailable = stores
+            .iter()
+            .filter(|store| !store.available && outage.is_none());
         problems.extend(unavailable.map(|store| {
             let name = &store.name;
             format!("Store {name} does not answer: requests get what on_store_failure says.")

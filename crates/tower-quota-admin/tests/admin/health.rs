@@ -47,7 +47,9 @@ async fn health_is_red_while_requests_pass_uncounted() {
         let redis = RedisServer::start();
         let instance = counting_in(&redis).await;
         assert_eq!(instance.ask("ann").await, 200);
-        assert_eq!(instance.json("/v1/health").await["healthy"], true);
+        let health = instance.json("/v1/health").await;
+        assert_eq!(health["healthy"], true);
+        assert_eq!(health["stores"][0]["available"], true);
 
         redis.command(command).unwrap();
         for _ in 0..30 {
@@ -55,6 +57,7 @@ async fn health_is_red_while_requests_pass_uncounted() {
         }
         let health = instance.json("/v1/health").await;
         assert_eq!(health["healthy"], false, "{health}");
+        assert_eq!(health["stores"][0]["available"], false, "{health}");
         let outage = &health["outage"];
         // A busy machine overloads the store, so the instance counts some requests by itself.
         let uncounted = outage["uncounted"].as_u64().unwrap();
