@@ -3,6 +3,7 @@
 
 mod alerts;
 mod bounds;
+mod clients;
 mod dashboard;
 mod outcomes;
 mod page;

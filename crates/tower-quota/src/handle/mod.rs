@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tower_quota_core::{
     Algorithm, BoxStore, Charge, Key, LimitStatus, Limiter, Name, Operation, Quota, RefusalCache,
-    RefusalStats, Store,
+    RefusalStats, Store, Timestamp,
 };
 
 pub use self::client::ClientKey;
@@ -336,11 +336,8 @@ impl<S: Store> RateLimitHandle<S> {
     #[cfg(feature = "top")]
     #[must_use]
     pub fn top_refused(&self, window: TopWindow) -> Vec<TopClient> {
-        self.shared
-            .observed
-            .refused
-            .0
-            .top(window, crate::observe::now())
+        let (now, at) = (crate::observe::now(), self.local_now());
+        self.shared.observed.refused.0.top(window, now, at)
     }
 
     /// Returns the clients that sent most requests to this process in a window, for every limit.
@@ -350,11 +347,8 @@ impl<S: Store> RateLimitHandle<S> {
     #[cfg(feature = "top")]
     #[must_use]
     pub fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
-        self.shared
-            .observed
-            .busy
-            .0
-            .top(window, crate::observe::now())
+        let (now, at) = (crate::observe::now(), self.local_now());
+        self.shared.observed.busy.0.top(window, now, at)
     }
 
     /// Returns the [refusal cache](RateLimitLayer::with_refusal_cache) figures of this process.
@@ -391,7 +385,7 @@ impl<S: Store> RateLimitHandle<S> {
                 .observed
                 .refused
                 .0
-                .longest_run(crate::observe::now()),
+                .longest_unadmitted(self.local_now()),
         }
     }
 
@@ -425,8 +419,12 @@ impl<S: Store> RateLimitHandle<S> {
     /// Returns the requests of the last ten seconds that the layer decided without the store, if any.
     #[must_use]
     pub fn recent_outage(&self) -> Option<RecentOutage> {
-        let now = self.shared.rules().settings.local.now();
-        self.shared.observed.outage.recent(now)
+        self.shared.observed.outage.recent(self.local_now())
+    }
+
+    /// Returns the time of the clock of local counters, by which observers count.
+    fn local_now(&self) -> Timestamp {
+        self.shared.rules().settings.local.now()
     }
 
     /// Returns the mistakes in your configuration, as shown by requests so far.

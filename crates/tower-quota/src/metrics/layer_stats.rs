@@ -24,7 +24,7 @@ pub struct LayerStats {
     /// The longest remaining wait of these clients.
     #[cfg(feature = "top")]
     pub longest_wait: Duration,
-    /// The longest time for which a client has been refused at least once a minute.
+    /// The longest time since the last admission of a client that is refused at least once a minute.
     #[cfg(feature = "top")]
     pub longest_at_limit: Duration,
 }

@@ -91,7 +91,7 @@ metrics! {
     LONGEST_WAIT = Gauge "tower_quota_longest_wait_seconds" "s" ["layer"] NONE
         "Longest remaining wait of these clients.";
     LONGEST_AT_LIMIT = Gauge "tower_quota_longest_at_limit_seconds" "s" ["layer"] NONE
-        "Longest time for which a client has been refused at least once a minute.";
+        "Longest time since the last admission of a client that is refused at least once a minute.";
     LIMIT_INFO = Gauge "tower_quota_limit_info" "1" ["limit" "algorithm" "units" "period"] NONE
         "1 for each limit with its quota.";
     LIMIT_RATE = Gauge "tower_quota_limit_units_per_second" "{unit}/s" ["limit"] NONE

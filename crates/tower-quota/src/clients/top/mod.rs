@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Instant;
 
-use tower_quota_core::{Key, Name};
+use tower_quota_core::{Key, Name, Timestamp};
 
 pub use self::client::TopClient;
 pub(crate) use self::observer::{BusyClients, RefusedClients};
@@ -34,7 +34,7 @@ struct Counts {
 }
 
 impl TopClients {
-    /// Skips requests while another thread counts, so requests never wait.
+    /// Skips requests while another thread counts, so requests never wait. A refused request has a time.
     pub(crate) fn count(
         &self,
         limit: Name,
@@ -42,6 +42,7 @@ impl TopClients {
         requests: u64,
         now: Instant,
         until: Instant,
+        refused_at: Option<Timestamp>,
     ) {
         if key.as_bytes().len() > TopClient::LONGEST_KEY {
             return;
@@ -66,12 +67,12 @@ impl TopClients {
         for window in &mut counts.windows {
             window.count(hash, &seen);
         }
-        if until > now {
-            counts.runs.refused(hash, now);
+        if let Some(at) = refused_at {
+            counts.runs.refused(hash, at, until - now);
         }
     }
 
-    pub(crate) fn top(&self, window: TopWindow, now: Instant) -> Vec<TopClient> {
+    pub(crate) fn top(&self, window: TopWindow, now: Instant, at: Timestamp) -> Vec<TopClient> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(Counts { windows, runs }) = &mut *counts else {
             return Vec::new();
@@ -79,16 +80,18 @@ impl TopClients {
         let mut clients = windows[window as usize].top(now);
         for client in &mut clients {
             let hash = self.hasher.hash_one((client.limit.id(), &client.key));
-            client.since = runs.since(hash, now);
+            let since = runs.since(hash, at);
+            client.since = since.and_then(|since| now.checked_sub(at.since(since)));
         }
         clients
     }
 
-    /// Returns how long a client has been at its limit, for the client with the longest time.
+    /// Returns the longest time since the last admission of a client that is still refused.
     #[cfg(feature = "metrics")]
-    pub(crate) fn longest_run(&self, now: Instant) -> core::time::Duration {
+    pub(crate) fn longest_unadmitted(&self, now: Timestamp) -> core::time::Duration {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let runs = counts.as_ref().map(|counts| &counts.runs);
-        runs.map(|runs| runs.longest(now)).unwrap_or_default()
+        let longest = runs.map(|runs| runs.longest_unadmitted(now));
+        longest.unwrap_or_default()
     }
 }

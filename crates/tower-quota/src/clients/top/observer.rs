@@ -15,7 +15,7 @@ pub(crate) struct RefusedClients(pub(crate) TopClients);
 pub(crate) struct BusyClients(pub(crate) TopClients);
 
 impl Observer for RefusedClients {
-    fn observe(&self, event: &Event<'_>, _: &Rules) {
+    fn observe(&self, event: &Event<'_>, rules: &Rules) {
         let Event::Decided { decided, .. } = event else {
             return;
         };
@@ -23,8 +23,10 @@ impl Observer for RefusedClients {
             && let Some((limit, key)) = decided.refused_client()
         {
             let now = now();
-            let until = now.checked_add(decided.retry_after().unwrap_or_default());
-            self.0.count(limit, key, 1, now, until.unwrap_or(now));
+            let wait = decided.retry_after().unwrap_or_default();
+            let until = now.checked_add(wait).unwrap_or(now);
+            let at = (until > now).then(|| rules.settings.local.now());
+            self.0.count(limit, key, 1, now, until, at);
         }
     }
 
@@ -40,7 +42,7 @@ impl Observer for BusyClients {
         {
             let now = now();
             for (limit, key) in decided.keys() {
-                self.0.count(limit, key, u64::from(SAMPLE), now, now);
+                self.0.count(limit, key, u64::from(SAMPLE), now, now, None);
             }
         }
     }
