@@ -102,6 +102,24 @@ fn refused_requests_of_admin_api_are_counted() {
 }
 
 #[test]
+fn requests_with_readable_keys_are_counted() {
+    let scrape = recording(async {
+        let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
+        let token = "a token of the tests";
+        let options = AdminOptions::new().bearer_token_of_role(Role::Operate, "ann", token);
+        let options = options.allow_showing_keys();
+        let admin = tower_quota_admin::router(layer.handle(), options).unwrap();
+        for path in ["/v1/top?show_keys=true", "/v1/top"] {
+            let request = Request::get(path).header("authorization", format!("Bearer {token}"));
+            let answer = admin.clone().oneshot(request.body(Body::empty()).unwrap());
+            assert_eq!(answer.await.unwrap().status(), 200);
+        }
+    });
+    let series = "tower_quota_admin_shown_keys_total{role=\"operate\"}";
+    assert_eq!(samples(&scrape).get(series), Some(&1.0));
+}
+
+#[test]
 fn empty_store_has_version_zero() {
     let scrape = recording(async {
         let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use serde::Deserialize;
-use tower_quota::RequestHead;
 use tower_quota::key::{ClientIp, client_ip};
+use tower_quota::{RequestHead, metrics};
 use tower_quota_live::{LiveRules, RuleStoreError, Version};
 use utoipa::IntoParams;
 
+use crate::auth::Role;
 use crate::extract::Query;
 use crate::figures::NamedFigures;
 use crate::places::{Place, Places};
@@ -104,6 +105,10 @@ impl FromRequestParts<Api> for ShowKeys {
         if show_keys && !api.show_keys {
             let detail = "this server does not show readable keys: leave out show_keys, or set `allow_showing_keys`";
             return Err(Problem::new(ProblemKind::KeysHidden, detail));
+        }
+        if show_keys {
+            let role = parts.extensions.get::<Role>().copied();
+            metrics::record_shown_keys(role.unwrap_or(Role::Rules).as_str());
         }
         Ok(Self(show_keys))
     }

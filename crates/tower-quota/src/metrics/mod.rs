@@ -42,7 +42,7 @@ pub(crate) use self::policy::PolicyMetrics;
 pub(crate) use self::quotas::publish_quotas;
 pub use self::rules::{
     record_admin_request, record_applied_rules, record_audit_event, record_rejected_rules,
-    record_reload,
+    record_reload, record_shown_keys,
 };
 pub(crate) use self::sample::sample;
 pub use self::stats::{StoreStats, publish_stats};

@@ -46,6 +46,11 @@ pub fn record_admin_request(role: &'static str, status: u16) {
     counter!(table::ADMIN_REQUESTS, "role" => role, "status" => status.to_string()).increment(1);
 }
 
+/// Counts a request of the admin API that shows readable keys, by the role of its token.
+pub fn record_shown_keys(role: &'static str) {
+    counter!(table::ADMIN_SHOWN_KEYS, "role" => role).increment(1);
+}
+
 const OK: &str = "ok";
 const REJECTED: &str = "rejected";
 const FAILED: &str = "failed";

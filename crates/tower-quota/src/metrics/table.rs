@@ -156,6 +156,8 @@ metrics! {
         "Records of the audit log.";
     ADMIN_REQUESTS = Counter "tower_quota_admin_requests_total" "{request}" ["role" "status"] NONE
         "Requests of the admin API. The role is none without a valid token.";
+    ADMIN_SHOWN_KEYS = Counter "tower_quota_admin_shown_keys_total" "{request}" ["role"] NONE
+        "Requests that the admin API answered with readable keys.";
 }
 
 /// Describes all metrics to your recorder. Call this function once, after you install the recorder.
