@@ -58,9 +58,7 @@ use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, Promet
 use tokio::net::TcpListener;
 use tower_quota::{BoxStore, MemoryStore, Policy, RateLimitLayer, RedisStore, Store, metrics};
 use tower_quota_admin::AdminOptions;
-use tower_quota_live::{
-    FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, SharedTop, WithoutRules,
-};
+use tower_quota_live::{FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, WithoutRules};
 use tower_quota_rules::Rules;
 
 use crate::serve_admin::serve_admin;
@@ -94,9 +92,6 @@ async fn serve() -> Result<(), Box<dyn Error>> {
         ),
     };
     let mut live_options = LiveOptions::new();
-    if let Ok(path) = std::env::var("LOCAL_COPY") {
-        live_options = live_options.local_copy(path);
-    }
     // Install the recorder before the first request.
     let scrape = recorder()?;
 
@@ -110,12 +105,12 @@ async fn serve() -> Result<(), Box<dyn Error>> {
     let counters = if let Some(url) = redis_url {
         let name = std::env::var("NAME").unwrap_or_else(|_| "gateway".into());
         let redis = RedisStore::options()
-            // Name your service. Two services with one prefix share their counters, rules and lists of clients.
+            // Name your service. Two services with one prefix share their counters, rules, lists and hashes of clients.
             .prefix(&name)
             .connect_lazily()
             .connect(&url)
             .await?;
-        live_options = live_options.shared_top(SharedTop::from_store(&redis)?);
+        live_options = LiveOptions::from_store(&redis)?;
         let in_redis = RedisRules::from_store(&redis)?;
         if !has_redis_rules {
             // Rules from a file have blocks, overrides and audit records in Redis, for all gateways of this name.
@@ -141,6 +136,9 @@ async fn serve() -> Result<(), Box<dyn Error>> {
         Some(rules) => rules,
         None => Arc::new(FileRules::new(&source)?),
     };
+    if let Ok(path) = std::env::var("LOCAL_COPY") {
+        live_options = live_options.local_copy(path);
+    }
 
     let mut layer = RateLimitLayer::new(counters.clone(), Policy::new()).count_busy_clients();
     if std::env::var_os("LOG_REFUSALS").is_some() {

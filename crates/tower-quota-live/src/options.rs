@@ -4,9 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tower_quota::Policy;
+#[cfg(feature = "redis")]
+use tower_quota_redis::RedisStore;
 use tower_quota_rules::{Document, Problems, Rules};
 
 use super::store::BlockStore;
+#[cfg(feature = "redis")]
+use super::store::RuleStoreError;
 #[cfg(feature = "redis")]
 use super::top::SharedTop;
 
@@ -64,6 +68,31 @@ impl LiveOptions {
             #[cfg(feature = "redis")]
             shared_top: None,
         }
+    }
+
+    /// Creates options for a service with these counters, so that you name the service in one place.
+    ///
+    /// Instances [share](Self::shared_top) their top clients under the prefix of the counters, and hash keys with
+    /// [a seed](Self::key_seed) from the prefix and the secret of the counters. Services with different prefixes then show
+    /// different hashes of a key. Blocks from an earlier seed do not match.
+    ///
+    /// ```no_run
+    /// use tower_quota_live::{LiveOptions, RedisRules};
+    /// use tower_quota_redis::RedisStore;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let counters = RedisStore::options().prefix("orders").connect("redis://127.0.0.1:6379").await?;
+    /// let (rules, options) = (RedisRules::from_store(&counters)?, LiveOptions::from_store(&counters)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`RedisRules::from_store`](crate::RedisRules::from_store).
+    #[cfg(feature = "redis")]
+    pub fn from_store(counters: &RedisStore) -> Result<Self, RuleStoreError> {
+        let top = SharedTop::from_store(counters)?;
+        Ok(Self::new().shared_top(top).key_seed(counters.key_seed()))
     }
 
     /// Sets how often the store is read without an announcement. The default is 10 s, the minimum
@@ -132,7 +161,7 @@ impl LiveOptions {
     /// Sets the secret for hashes of keys in stores, lists and logs.
     ///
     /// Use the same secret on all instances. Without a secret, a reader of the store can test keys
-    /// against your blocks.
+    /// against your blocks. A new secret ends the blocks and overrides of keys.
     pub const fn key_seed(mut self, seed: [u8; 16]) -> Self {
         self.key_seed = seed;
         self

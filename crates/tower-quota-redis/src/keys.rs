@@ -88,6 +88,12 @@ impl KeyNames {
         &self.prefix
     }
 
+    /// Returns a seed for hashes of keys elsewhere, from the prefix and the secret.
+    pub(crate) fn seed_elsewhere(&self) -> [u8; 16] {
+        let of_prefix = Key::new(Name::new("tower-quota key seed"), self.prefix.as_bytes());
+        of_prefix.digest(&self.seed).to_le_bytes()
+    }
+
     pub(crate) fn partition_key(&self, partition: usize) -> &str {
         self.partitions.get(partition).map_or("", String::as_str)
     }

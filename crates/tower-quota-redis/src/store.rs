@@ -83,6 +83,13 @@ impl RedisStore {
         self.inner.keys.prefix()
     }
 
+    /// Returns a seed for your own hashes of keys. It depends on the prefix and the secret only, so all instances of a
+    /// service have the same seed.
+    #[must_use]
+    pub fn key_seed(&self) -> [u8; 16] {
+        self.inner.keys.seed_elsewhere()
+    }
+
     pub(crate) fn new(
         batchers: Arc<[Arc<Batcher>]>,
         keys: KeyNames,

@@ -1,9 +1,13 @@
 //! Tests rules in a cluster, under sentinels, and on servers with TLS.
 
+use std::collections::HashSet;
 use std::fs;
 
+use tower_quota::key::header;
 use tower_quota_dev::{RedisCluster, RedisSentinel, RedisServer, TlsFiles};
-use tower_quota_live::{RedisRules, RuleStore, RuleStoreError, SharedTop};
+use tower_quota_live::{
+    BlockTarget, LiveOptions, MemoryRules, RedisRules, RuleStore, RuleStoreError, SharedTop,
+};
 use tower_quota_redis::RedisStore;
 
 use crate::fixture::{Instance, eventually, new};
@@ -104,6 +108,40 @@ async fn service_has_one_name() {
             "{errors:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn services_have_different_hashes_of_a_key() {
+    let server = RedisServer::start();
+    let hash = async |prefix: &str, secret: Option<&str>| {
+        let mut options = RedisStore::options().prefix(prefix);
+        if let Some(secret) = secret {
+            options = options.secret(secret);
+        }
+        let counters = options.connect(&server.url()).await.unwrap();
+        let options = LiveOptions::from_store(&counters).unwrap();
+        let instance = Instance::start(MemoryRules::new(), options).await;
+        instance.put(new(5)).await;
+        instance.block(BlockTarget::Text("ann")).await;
+        assert_eq!(instance.ask("ann").await, 403);
+        instance.live.key_hash(&header("user").key_of("ann"))
+    };
+    let secret = Some("a secret of tests");
+    let services = [
+        hash("orders", None).await,
+        hash("search", None).await,
+        hash("orders", secret).await,
+        hash("search", secret).await,
+    ];
+    // Two instances of a service agree.
+    assert_eq!(hash("orders:", None).await, services[0]);
+    assert_eq!(hash("orders", secret).await, services[2]);
+    let different: HashSet<&String> = services.iter().collect();
+    assert_eq!(different.len(), services.len(), "{services:?}");
+
+    let counters = RedisStore::connect(&server.url()).await.unwrap();
+    let unnamed = LiveOptions::from_store(&counters).unwrap_err().to_string();
+    assert!(unnamed.contains("name your service"), "{unnamed}");
 }
 
 #[tokio::test]
