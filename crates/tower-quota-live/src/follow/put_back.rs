@@ -65,8 +65,7 @@ impl FollowedRules {
         let is_of_another = number.is_some() && !is_restored && again.current >= number;
         // The instance that restored the version speaks for all.
         if (is_restored || !blocks.is_empty()) && !is_of_another {
-            let store = self.store.name();
-            tracing::warn!(store, "{loss}. This instance has put the changes back");
+            tracing::warn!("{loss}. This instance has put the changes back");
             let version = newer.as_ref().filter(|_| is_restored);
             let version = version.map(|version| (state.current, version));
             self.audit(AuditRecord::of_restored(version, blocks.len()))

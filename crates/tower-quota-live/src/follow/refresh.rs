@@ -129,8 +129,10 @@ impl FollowedRules {
         if let Some(number) = state.current {
             self.take_document(known, number).await?;
         }
-        (known.revision, known.is_doubtful) = (Some(revision), false);
-        known.is_copied = failure.is_some();
+        known.is_doubtful = false;
+        if failure.is_none() {
+            (known.revision, known.is_copied) = (Some(revision), false);
+        }
         Ok(failure.or(unshared.map(|error| error.to_string())))
     }
 

@@ -1,7 +1,5 @@
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use super::MOST_BLOCKS;
 use crate::blocks::Block;
 use crate::time::Time;
 
@@ -42,23 +40,6 @@ impl BlockChanges {
         Self {
             is_complete: true,
             changed: changed.collect(),
-        }
-    }
-
-    pub(crate) fn apply_to(self, blocks: &mut HashMap<String, Arc<Block>>) {
-        if self.is_complete {
-            blocks.clear();
-        }
-        for (id, block) in self.changed {
-            match block {
-                Some(block) => blocks.insert(id, Arc::new(block)),
-                None => blocks.remove(&id),
-            };
-        }
-        // Entries that have ended leave rarely, because a look at all of them takes long.
-        if self.is_complete || blocks.len() > MOST_BLOCKS {
-            let now = Time::now();
-            blocks.retain(|_, block| block.is_in_force(now));
         }
     }
 

@@ -1,5 +1,5 @@
 use core::time::Duration;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, watch};
@@ -8,10 +8,14 @@ use tokio::time::timeout;
 use super::{BlockChanges, BlockStore, MemoryRules, Reply, RuleStore, RuleStoreError, StoreState};
 use crate::audit::AuditRecord;
 use crate::blocks::Block;
+use crate::time::Time;
 use crate::version::{NewVersion, Version, VersionInfo};
 
 /// The longest wait for blocks, so that a silent store does not delay documents.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The number of merged states whose parts are known.
+const KEPT: usize = 64;
 
 /// The documents of a store with the blocks and audit records of another store.
 #[derive(Debug)]
@@ -21,17 +25,14 @@ pub(crate) struct WithBlocks {
     seen: Mutex<Seen>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Seen {
-    /// The revision of the merged states, raised by a change of either part.
+    /// The revision of the last merged state. It follows the time, so that a local copy of an earlier process has an
+    /// unknown one.
     revision: u64,
-    documents: Option<StoreState>,
-    /// The revision of the documents before the last change.
-    former_documents: u64,
-    blocks: Option<u64>,
-    /// Whether the last call for blocks failed.
-    is_doubtful: bool,
-    kept: HashMap<String, Arc<Block>>,
+    current: Option<u64>,
+    /// The revisions of the documents and of the blocks, by the revision of the merged state.
+    parts: BTreeMap<u64, [u64; 2]>,
 }
 
 /// Chooses where blocks and audit records live: in your store, else in the store of the documents,
@@ -45,95 +46,71 @@ pub(crate) fn with_blocks(
     {
         return both;
     }
+    let now = u64::try_from(Time::now().unix_millis()).unwrap_or_default();
     Arc::new(WithBlocks {
         documents,
         blocks: blocks.unwrap_or_else(|| Arc::new(MemoryRules::new())),
-        seen: Mutex::default(),
+        seen: Mutex::new(Seen {
+            revision: now,
+            current: None,
+            parts: BTreeMap::new(),
+        }),
     })
 }
 
 impl WithBlocks {
-    async fn block_changes(&self, seen: &Seen) -> Result<Option<StoreState>, RuleStoreError> {
-        // Read everything after a failure, because the store may have lost changes meanwhile.
-        let known = seen.blocks.filter(|_| !seen.is_doubtful);
-        let Some(state) = self.blocks.state(known).await? else {
-            return Ok(None);
-        };
-        let may_have_lost =
-            |known: &u64| seen.is_doubtful || state.is_doubtful || state.has_lost(Some(*known));
-        let Some(known) = seen.blocks.filter(may_have_lost) else {
-            return Ok(Some(state));
-        };
-        let kept = seen.kept.values().map(|block| Block::clone(block));
-        let lost = state.blocks.differences(kept.collect());
-        if lost.changed.is_empty() {
-            return Ok(Some(state));
-        }
-        let restored = self.blocks.restore_blocks(known, &lost).await?;
-        if !restored.is_empty() {
-            let store = self.blocks.name();
-            tracing::warn!(
-                store,
-                "the store has lost changes of blocks. This instance has put the changes back"
-            );
-            let record = AuditRecord::of_restored(None, restored.len());
-            record.announce();
-            record.store(&*self.blocks).await;
-        }
-        let again = self.blocks.state(None).await?;
-        // Leave a store that lost its blocks again to the next reading.
-        Ok(again.filter(|state| state.blocks.know_all(&restored)))
-    }
-
     /// Adds the blocks to the state of the documents. Returns `None` if the caller knows both.
     async fn merge(&self, known: Option<u64>) -> Result<Option<StoreState>, RuleStoreError> {
         let mut seen = self.seen.lock().await;
-        let of_documents = seen.documents.as_ref().map(|documents| documents.revision);
-        let documents = self.documents.state(known.and(of_documents)).await?;
-        let answer = timeout(PATIENCE, self.block_changes(&seen)).await;
-        let answer = answer.unwrap_or_else(|_| {
-            Err(RuleStoreError::unavailable(
-                self.blocks.name(),
-                "no answer in time",
-            ))
-        });
-        seen.is_doubtful = answer.is_err();
-        let (changed, failure) = match answer {
-            Ok(changed) => (changed, None),
-            // Keep the known blocks in force.
-            Err(error) => (None, Some(format!("blocks are not shared: {error}"))),
-        };
-        let is_doubtful = documents.as_ref().is_some_and(|state| state.is_doubtful);
-        let knows_blocks = known == Some(seen.revision);
-        if let Some(documents) = documents {
-            if of_documents != Some(documents.revision) {
-                seen.revision += 1;
-                seen.former_documents = of_documents.unwrap_or(0);
-            }
-            seen.documents = Some(documents);
-        }
-        let mut blocks = BlockChanges::default();
-        if let Some(state) = changed {
-            seen.revision += 1;
-            seen.blocks = Some(state.revision);
-            blocks = state.blocks.clone();
-            state.blocks.apply_to(&mut seen.kept);
-        }
-        if !knows_blocks {
-            blocks = BlockChanges::all(seen.kept.values().map(|block| Block::clone(block)));
-        }
-        if failure.is_none() && known == Some(seen.revision) {
+        let parts = known.and_then(|known| seen.parts.get(&known).copied());
+        let [known_documents, known_blocks] = [0, 1].map(|part| parts.map(|parts| parts[part]));
+        let documents = self.documents.state(known_documents).await?;
+        let blocks = timeout(PATIENCE, self.blocks.state(known_blocks)).await;
+        let silent = |_| RuleStoreError::unavailable(self.blocks.name(), "no answer in time");
+        let blocks = blocks.map_err(silent).flatten();
+        if matches!((&documents, &blocks), (None, Ok(None))) {
             return Ok(None);
         }
-        Ok(Some(StoreState {
-            revision: seen.revision,
-            // The revisions of the documents are not those of the merged states.
-            began: 0,
-            is_doubtful,
-            blocks,
-            failure,
-            ..seen.documents.clone().unwrap_or_default()
-        }))
+        let mut state = documents.unwrap_or_else(|| StoreState {
+            revision: known_documents.unwrap_or_default(),
+            current: seen.current,
+            ..StoreState::default()
+        });
+        seen.current = state.current;
+        // The revisions of the documents are not those of the merged states.
+        state.began = 0;
+        state.blocks = BlockChanges::default();
+        let mut parts = [state.revision, known_blocks.unwrap_or_default()];
+        match blocks {
+            Ok(None) => {}
+            Ok(Some(of_blocks)) => {
+                parts[1] = of_blocks.revision;
+                state.is_doubtful |= of_blocks.is_doubtful || of_blocks.has_lost(known_blocks);
+                state.blocks = of_blocks.blocks;
+            }
+            // Keep the known blocks in force.
+            Err(error) => {
+                state.failure = Some(format!("blocks are not shared: {error}"));
+                return Ok(Some(state));
+            }
+        }
+        if seen.parts.get(&seen.revision) != Some(&parts) {
+            seen.revision += 1;
+            let revision = seen.revision;
+            seen.parts.insert(revision, parts);
+            if seen.parts.len() > KEPT {
+                seen.parts.pop_first();
+            }
+        }
+        state.revision = seen.revision;
+        Ok(Some(state))
+    }
+
+    /// Returns the revision of the documents or of the blocks in a merged state. A local copy has an unknown revision, which
+    /// is above the revisions in memory, and below the revisions of Redis.
+    async fn part(&self, part: usize, known: u64) -> u64 {
+        let seen = self.seen.lock().await;
+        seen.parts.get(&known).map_or(known, |parts| parts[part])
     }
 }
 
@@ -174,9 +151,9 @@ impl RuleStore for WithBlocks {
         self.documents.is_read_only()
     }
 
-    fn restore<'a>(&'a self, version: &'a Version, _known: u64) -> Reply<'a, bool> {
+    fn restore<'a>(&'a self, version: &'a Version, known: u64) -> Reply<'a, bool> {
         Box::pin(async move {
-            let known = self.seen.lock().await.former_documents;
+            let known = self.part(0, known).await;
             self.documents.restore(version, known).await
         })
     }
@@ -188,27 +165,18 @@ impl BlockStore for WithBlocks {
     }
 
     fn restore_blocks<'a>(&'a self, known: u64, lost: &'a BlockChanges) -> Reply<'a, Vec<String>> {
-        self.blocks.restore_blocks(known, lost)
+        Box::pin(async move {
+            let known = self.part(1, known).await;
+            self.blocks.restore_blocks(known, lost).await
+        })
     }
 
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
-        Box::pin(async move {
-            let mut seen = self.seen.lock().await;
-            let before = self.blocks.put_block(block.clone()).await?;
-            let kept = before.clone().filter(|before| !block.replaces(before));
-            let kept = kept.unwrap_or(block);
-            seen.kept.insert(kept.id.clone(), Arc::new(kept));
-            Ok(before)
-        })
+        self.blocks.put_block(block)
     }
 
     fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
-        Box::pin(async move {
-            let mut seen = self.seen.lock().await;
-            let before = self.blocks.remove_block(id).await?;
-            seen.kept.remove(id);
-            Ok(before)
-        })
+        self.blocks.remove_block(id)
     }
 
     fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
