@@ -37,7 +37,7 @@ fn every_alert_fires_in_a_test() {
         .lines()
         .filter_map(|line| line.trim().strip_prefix("- alert: "))
         .collect();
-    assert_eq!(alerts.len(), 19);
+    assert_eq!(alerts.len(), 20);
     for alert in alerts {
         let fires = |part: &str| {
             part.lines()

@@ -109,5 +109,5 @@ async fn every_panel_shows_data_of_service() {
     let healthy = prometheus.until("/api/v1/rules", "the alert rules", |data| {
         alerts(data).filter(|rules| !rules.is_empty())
     });
-    assert_eq!(healthy.await.len(), 19);
+    assert_eq!(healthy.await.len(), 20);
 }
