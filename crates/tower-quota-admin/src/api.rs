@@ -9,7 +9,6 @@ use serde::Deserialize;
 use tower_quota::key::{ClientIp, client_ip};
 use tower_quota::{RequestHead, metrics};
 use tower_quota_live::{LiveRules, RuleStoreError, Version};
-use utoipa::IntoParams;
 
 use crate::auth::Role;
 use crate::extract::Query;
@@ -53,10 +52,8 @@ pub(crate) struct CheckPlace {
     _place: Arc<Place>,
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
+#[derive(Deserialize)]
 pub(crate) struct ShowQuery {
-    /// Returns readable keys, if the server allows it. The default is hashed keys.
     #[serde(default)]
     show_keys: bool,
 }

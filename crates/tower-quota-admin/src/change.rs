@@ -2,25 +2,13 @@ use axum::extract::FromRequestParts;
 use http::HeaderValue;
 use http::request::Parts;
 use tower_quota_live::By;
-use utoipa::IntoParams;
 
 use crate::Author;
 use crate::problem::{Problem, Result};
 
-#[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) author: String,
     pub(crate) comment: String,
-}
-
-#[derive(IntoParams)]
-#[into_params(parameter_in = Header)]
-#[expect(dead_code, reason = "describes the header")]
-pub(crate) struct ChangeHeaders {
-    /// The reason for the change, for the audit log. Access logs of proxies would have it in the
-    /// URL.
-    #[param(rename = "X-Comment", max_length = 1000)]
-    comment: Option<String>,
 }
 
 const LONGEST_COMMENT: usize = 1_000;

@@ -1,5 +1,7 @@
 //! Hides the keys in texts of documents from readers who may not see keys.
 
+use core::mem;
+
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use serde_json::Value;
@@ -46,38 +48,38 @@ impl SeesKeys {
     /// Returns a version whose text the caller may see.
     pub(crate) async fn version(&self, api: &Api, mut version: Version) -> Result<Version> {
         let hidden = self.hidden(api, &version).await?;
-        version.text = hide(version.text, &hidden);
+        hide(&mut version.text, &hidden);
         Ok(version)
     }
 }
 
 /// Hides keys in the paths and values of a difference.
-pub(crate) fn hide_difference(mut difference: Difference, hidden: &Hidden) -> Difference {
-    difference.path = hide(difference.path, hidden);
+pub(crate) fn hide_difference(difference: &mut Difference, hidden: &Hidden) {
+    hide(&mut difference.path, hidden);
     for value in [&mut difference.before, &mut difference.after] {
-        *value = value.take().map(|value| hide_value(value, hidden));
+        value.iter_mut().for_each(|value| hide_value(value, hidden));
     }
-    difference
 }
 
-fn hide_value(value: Value, hidden: &Hidden) -> Value {
+fn hide_value(value: &mut Value, hidden: &Hidden) {
     match value {
-        Value::String(text) => Value::String(hide(text, hidden)),
-        Value::Array(values) => {
-            let values = values.into_iter();
-            values.map(|value| hide_value(value, hidden)).collect()
-        }
+        Value::String(text) => hide(text, hidden),
+        Value::Array(values) => values
+            .iter_mut()
+            .for_each(|value| hide_value(value, hidden)),
         Value::Object(fields) => {
-            let fields = fields.into_iter();
-            let hide_field = |(name, value)| (hide(name, hidden), hide_value(value, hidden));
-            Value::Object(fields.map(hide_field).collect())
+            for (mut name, mut value) in mem::take(fields) {
+                hide(&mut name, hidden);
+                hide_value(&mut value, hidden);
+                fields.insert(name, value);
+            }
         }
-        other => other,
+        _ => {}
     }
 }
 
 /// Replaces whole words only, so that a short key spoils no longer word.
-fn hide(mut text: String, hidden: &Hidden) -> String {
+fn hide(text: &mut String, hidden: &Hidden) {
     for (key, hash) in hidden {
         let mut kept = String::with_capacity(text.len());
         let mut rest = text.as_str();
@@ -89,9 +91,8 @@ fn hide(mut text: String, hidden: &Hidden) -> String {
             rest = after;
         }
         kept.push_str(rest);
-        text = kept;
+        *text = kept;
     }
-    text
 }
 
 fn is_of_word(letter: char) -> bool {
@@ -108,8 +109,9 @@ mod tests {
             ("sk_11".to_owned(), "hash:b".to_owned()),
             ("sk_1".to_owned(), "hash:a".to_owned()),
         ];
-        let text = "sk_1: {}\n\"sk_11\": sk_1, sk_111 sk_1-2 (sk_1)".to_owned();
+        let mut text = "sk_1: {}\n\"sk_11\": sk_1, sk_111 sk_1-2 (sk_1)".to_owned();
+        hide(&mut text, &hidden);
         let expected = "hash:a: {}\n\"hash:b\": hash:a, sk_111 sk_1-2 (hash:a)";
-        assert_eq!(hide(text, &hidden), expected);
+        assert_eq!(text, expected);
     }
 }

@@ -68,6 +68,7 @@ mod streams;
 pub use self::auth::{Author, Role};
 pub use self::error::AdminError;
 pub use self::figures::StoreFigures;
+pub use self::openapi::openapi;
 pub use self::options::AdminOptions;
 pub use self::problem::ProblemKind;
-pub use self::router::{openapi, router};
+pub use self::router::router;

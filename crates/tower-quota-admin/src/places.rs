@@ -2,7 +2,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A bounded number of places, of which an author gets a part.
-#[derive(Debug)]
 pub(crate) struct Places {
     most: usize,
     most_each: usize,
@@ -11,7 +10,6 @@ pub(crate) struct Places {
 }
 
 /// A place, which its drop frees.
-#[derive(Debug)]
 pub(crate) struct Place {
     places: Arc<Places>,
     author: String,

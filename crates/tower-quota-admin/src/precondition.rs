@@ -54,18 +54,13 @@ impl Expected {
             Self::None => Ok(Some(0)),
             Self::Tag(sent) => {
                 let number = sent.trim_start_matches('"').split('-').next();
-                if let Some(number) = number.and_then(|number| number.parse().ok()) {
-                    match api.version(number).await {
-                        // Compare the hash too, because a store may reuse the number for another
-                        // text after a restart.
-                        Ok(version) if tag(number, &version.hash) == sent => {
-                            return Ok(Some(number));
-                        }
-                        Err(problem) if problem.kind() != ProblemKind::NotFound => {
-                            return Err(problem);
-                        }
-                        _ => {}
-                    }
+                // Compare the hash too, because a store may reuse the number for another text after
+                // a restart.
+                if let Some(number) = number.and_then(|number| number.parse().ok())
+                    && let Some(version) = api.live.version(number).await?
+                    && tag(number, &version.hash) == sent
+                {
+                    return Ok(Some(number));
                 }
                 let detail = format!(
                     "If-Match: {sent} is the ETag of no version: read the rules again, and send their ETag as it was received"

@@ -9,7 +9,6 @@ use std::time::{Instant, SystemTime};
 use serde::Serialize;
 use tokio::sync::watch;
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
-use utoipa::ToSchema;
 
 const KEPT: usize = 300;
 
@@ -23,7 +22,7 @@ const LATENCY: usize = 10;
 pub(crate) type Counts = [u64; 4];
 
 /// The decisions of a second.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Second {
     /// The end, in milliseconds since 1970.
     at_ms: u64,
@@ -32,7 +31,6 @@ pub(crate) struct Second {
     /// The requests by limit: admitted, admitted by this limit and refused by another limit, refused,
     /// and the part of the admitted requests that passed uncounted. Limits without requests are
     /// absent.
-    #[schema(value_type = BTreeMap<String, [u64; 4]>)]
     limits: BTreeMap<&'static str, Counts>,
 }
 

@@ -3,38 +3,26 @@ use core::time::Duration;
 use serde::Serialize;
 use tower_quota::{LimitStatus, Outcome};
 use tower_quota_live::Listing;
-use utoipa::ToSchema;
 
-/// The remaining units of a client, and the reset time.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize)]
 pub(crate) struct Status {
-    /// The name of the limit.
     limit: String,
-    /// The most units admitted at once.
     capacity: u64,
-    /// The remaining units.
     remaining: u64,
-    /// The time until the counter is full, in milliseconds, rounded up.
     full_after_ms: u64,
-    /// The outcome of a request of a unit now.
     outcome: Outcomes,
-    /// The retry time of a request of a unit, in milliseconds, rounded up.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
-    /// True if the limit is evaluated without enforcing it.
     shadow: bool,
 }
 
-/// The outcome of a request.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = StatusOutcome)]
 enum Outcomes {
     Allowed,
     Queued,
     Limited,
     Never,
-    /// A block refuses the request before any limit.
     Blocked,
 }
 

@@ -14,7 +14,6 @@ const PROGRAM: &str = "tower-quota";
 /// Keep the lines of this target if records must be complete and genuine: a store loses records in
 /// a restart, and everybody with write access to the store can add some. Keys appear as hashes, documents as version numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct AuditRecord {
     /// The time of the change.
@@ -35,7 +34,6 @@ pub struct AuditRecord {
 
 /// A kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Action {

@@ -13,8 +13,6 @@ const LAST_MILLIS: i64 = 253_370_764_800_000;
 ///
 /// Counters never depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
 pub struct Time(i64);
 
 impl Time {

@@ -56,7 +56,6 @@ impl Version {
 
 /// A version without its text, for histories.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct VersionInfo {
     /// The number.

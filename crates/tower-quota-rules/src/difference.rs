@@ -10,7 +10,6 @@ use crate::document::{Document, Sample};
 /// A difference between two documents. Its text is a line with `+` added, `-` removed or `~`
 /// changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Difference {
     /// The place, such as `limits[minute].quota`.
@@ -27,7 +26,6 @@ pub struct Difference {
 
 /// A kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ChangeKind {

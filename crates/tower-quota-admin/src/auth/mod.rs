@@ -13,7 +13,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use tower_quota::key::{ClientIp, client_ip};
 use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, metrics};
 
@@ -49,8 +49,6 @@ impl Tokens {
     }
 }
 
-const ROLE: HeaderName = HeaderName::from_static("tower-quota-role");
-
 pub(crate) async fn identify(
     State(tokens): State<Arc<Tokens>>,
     mut request: Request,
@@ -82,11 +80,7 @@ pub(crate) async fn require(request: Request, next: Next) -> Result<Response> {
 /// Counts requests by role and status, refused ones too.
 pub(crate) async fn count(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
-    let role = response.headers().get(ROLE);
-    let is_role = |known: &Role| role.is_some_and(|role| role == known.as_str());
-    let role = [Role::Read, Role::Operate, Role::Rules]
-        .into_iter()
-        .find(is_role);
+    let role = response.extensions().get::<Role>().copied();
     let status = response.status().as_u16();
     metrics::record_admin_request(role.map_or("none", Role::as_str), status);
     response
@@ -103,8 +97,9 @@ pub(crate) async fn authorize(request: Request, next: Next) -> Response {
         let detail = format_args!("this needs the role `{needed}`, and you have `{role}`");
         Problem::new(ProblemKind::RoleRequired, detail).into_response()
     };
+    response.extensions_mut().insert(role);
     let role = HeaderValue::from_static(role.as_str());
-    response.headers_mut().insert(ROLE, role);
+    response.headers_mut().insert("tower-quota-role", role);
     response
 }
 

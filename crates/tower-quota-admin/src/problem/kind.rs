@@ -61,43 +61,37 @@ impl ProblemKind {
     /// Returns the status of a response with this kind.
     #[must_use]
     pub const fn status(self) -> StatusCode {
-        match self {
-            Self::InvalidRequest => StatusCode::BAD_REQUEST,
-            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
-            Self::KeysHidden | Self::ReadOnly | Self::RoleRequired => StatusCode::FORBIDDEN,
-            Self::NotFound => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::VersionChanged => StatusCode::PRECONDITION_FAILED,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::UnsupportedType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::InvalidRules | Self::InvalidValue => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::VersionRequired => StatusCode::PRECONDITION_REQUIRED,
-            Self::TooManyChecks | Self::TooManyStreams => StatusCode::TOO_MANY_REQUESTS,
-            Self::Unavailable | Self::Timeout => StatusCode::SERVICE_UNAVAILABLE,
-        }
+        self.parts().0
     }
 
     /// Returns the title of this kind.
     #[must_use]
     pub const fn title(self) -> &'static str {
+        self.parts().1
+    }
+
+    const fn parts(self) -> (StatusCode, &'static str) {
         match self {
-            Self::InvalidRequest => "The request cannot be read",
-            Self::Unauthenticated => "A valid token is required",
-            Self::KeysHidden => "Keys are shown hashed only",
-            Self::ReadOnly => "The rules are read-only",
-            Self::RoleRequired => "Another role is required",
-            Self::NotFound => "Not found",
-            Self::MethodNotAllowed => "Method not allowed",
-            Self::VersionChanged => "The rules have changed",
-            Self::TooLarge => "The body is too large",
-            Self::UnsupportedType => "Unsupported content type",
-            Self::InvalidRules => "The rules have errors",
-            Self::InvalidValue => "Invalid value",
-            Self::VersionRequired => "If-Match is required",
-            Self::TooManyChecks => "Too many checks",
-            Self::TooManyStreams => "Too many event streams",
-            Self::Unavailable => "Unavailable",
-            Self::Timeout => "The answer took too long",
+            Self::InvalidRequest => (StatusCode::BAD_REQUEST, "The request cannot be read"),
+            Self::Unauthenticated => (StatusCode::UNAUTHORIZED, "A valid token is required"),
+            Self::KeysHidden => (StatusCode::FORBIDDEN, "Keys are shown hashed only"),
+            Self::ReadOnly => (StatusCode::FORBIDDEN, "The rules are read-only"),
+            Self::RoleRequired => (StatusCode::FORBIDDEN, "Another role is required"),
+            Self::NotFound => (StatusCode::NOT_FOUND, "Not found"),
+            Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "Method not allowed"),
+            Self::VersionChanged => (StatusCode::PRECONDITION_FAILED, "The rules have changed"),
+            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "The body is too large"),
+            Self::UnsupportedType => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "Unsupported content type",
+            ),
+            Self::InvalidRules => (StatusCode::UNPROCESSABLE_ENTITY, "The rules have errors"),
+            Self::InvalidValue => (StatusCode::UNPROCESSABLE_ENTITY, "Invalid value"),
+            Self::VersionRequired => (StatusCode::PRECONDITION_REQUIRED, "If-Match is required"),
+            Self::TooManyChecks => (StatusCode::TOO_MANY_REQUESTS, "Too many checks"),
+            Self::TooManyStreams => (StatusCode::TOO_MANY_REQUESTS, "Too many event streams"),
+            Self::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "Unavailable"),
+            Self::Timeout => (StatusCode::SERVICE_UNAVAILABLE, "The answer took too long"),
         }
     }
 }

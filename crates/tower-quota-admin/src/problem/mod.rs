@@ -11,7 +11,6 @@ use serde::Serialize;
 use tower_quota::HandleError;
 use tower_quota_live::{ChangeError, RuleStoreError};
 use tower_quota_rules::Problems;
-use utoipa::ToSchema;
 
 pub use self::kind::ProblemKind;
 
@@ -25,27 +24,16 @@ pub(crate) struct Problem {
     problems: Option<Problems>,
 }
 
-/// Problem details (RFC 9457).
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Problem)]
+#[derive(Serialize)]
 pub(crate) struct ProblemBody {
-    /// The stable address of the problem's kind.
     r#type: String,
-    /// The kind in words.
     title: &'static str,
-    /// The status of the response.
     status: u16,
-    /// The error and its fix.
     detail: String,
-    /// The newest version of the rules, if another version was expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<u64>,
-    /// The problems of the rules, at most 100.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problems: Option<Vec<tower_quota_rules::Problem>>,
-    /// The number of further problems.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    more: Option<usize>,
+    #[serde(flatten)]
+    problems: Option<Problems>,
 }
 
 impl Problem {
@@ -58,19 +46,8 @@ impl Problem {
         }
     }
 
-    pub(crate) const fn kind(&self) -> ProblemKind {
-        self.kind
-    }
-
     pub(crate) fn current(self, current: Option<u64>) -> Self {
         Self { current, ..self }
-    }
-
-    pub(crate) fn problems(self, problems: Problems) -> Self {
-        Self {
-            problems: Some(problems),
-            ..self
-        }
     }
 
     pub(crate) fn not_found(detail: impl Display) -> Self {
@@ -84,36 +61,22 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Self {
-            kind,
-            detail,
-            current,
-            problems,
-        } = self;
-        let status = kind.status();
-        let (r#type, title) = (kind.type_address(), kind.title());
-        let more = problems.as_ref().map(Problems::more);
-        let problems = problems.map(|problems| problems.iter().cloned().collect());
+        let kind = self.kind;
         let body = ProblemBody {
-            r#type,
-            title,
-            status: status.as_u16(),
-            detail,
-            current,
-            problems,
-            more,
+            r#type: kind.type_address(),
+            title: kind.title(),
+            status: kind.status().as_u16(),
+            detail: self.detail,
+            current: self.current,
+            problems: self.problems,
         };
-        let mut response = (status, axum::Json(body)).into_response();
-        let headers = response.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/problem+json"),
-        );
+        let content_type = [(header::CONTENT_TYPE, "application/problem+json")];
+        let mut response = (kind.status(), content_type, axum::Json(body)).into_response();
         if kind == ProblemKind::Unauthenticated {
-            headers.insert(
-                header::WWW_AUTHENTICATE,
-                HeaderValue::from_static("Bearer realm=\"tower-quota\""),
-            );
+            let scheme = HeaderValue::from_static("Bearer realm=\"tower-quota\"");
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, scheme);
         }
         response
     }
@@ -181,7 +144,10 @@ impl From<ChangeError> for Problem {
             ChangeError::Invalid(problems) => {
                 let count = problems.iter().len() + problems.more();
                 let detail = format_args!("{count} problems: the rules in force stay as they are");
-                Self::new(ProblemKind::InvalidRules, detail).problems(problems)
+                Self {
+                    problems: Some(problems),
+                    ..Self::new(ProblemKind::InvalidRules, detail)
+                }
             }
             ChangeError::Client(error) => error.into(),
             ChangeError::Store(error) => error.into(),

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use tower_quota::{Name, TopClient, TopWindow};
 use tower_quota_live::Target;
 
+use super::end::invalid;
 use crate::api::Api;
-use crate::problem::{Problem, ProblemKind, Result};
+use crate::problem::Result;
 
 /// The fewest requests of a client before its share of the traffic counts, because counts are samples.
 const FEWEST: u64 = 1_000;
@@ -37,7 +38,7 @@ pub(super) fn check_mistakes(
         None => Ok(()),
         Some(reason) => {
             let detail = format_args!("{reason}: send `\"force\": true` if you mean it");
-            Err(Problem::new(ProblemKind::InvalidValue, detail))
+            Err(invalid(detail))
         }
     }
 }
@@ -50,10 +51,8 @@ fn own_address(api: &Api, target: &Target, caller: Option<IpAddr>) -> Option<Str
             .then(|| format!("{network} contains your own address")),
         Target::Key { hash, .. } => {
             let keys = api.live.clients(&caller.to_string());
-            let mut hashes = keys.iter().map(|key| api.live.key_hash(key));
-            hashes
-                .any(|of_caller| of_caller == *hash)
-                .then(|| format!("{hash} is your own address"))
+            let is_own = keys.iter().any(|key| api.live.key_hash(key) == *hash);
+            is_own.then(|| format!("{hash} is your own address"))
         }
     }
 }

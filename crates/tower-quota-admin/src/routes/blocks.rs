@@ -7,43 +7,32 @@ use serde::{Deserialize, Serialize};
 use tower_quota::key::KeyExtractor;
 use tower_quota::{TopClient, TopWindow};
 use tower_quota_live::{Block, BlockTarget, ChangeError, NewBlock, RuleStoreError, Target};
-use utoipa::ToSchema;
 
 use super::block_mistakes::check_mistakes;
 use super::clients::{HASH, listed};
-use super::end::LONGEST;
-use super::history::MostQuery;
+use super::count::CountQuery;
+use super::end::{LONGEST, invalid};
 use super::reach::{Reach, Reaching};
-use crate::api::{Api, Caller, ShowKeys, ShowQuery};
-use crate::change::{Change, ChangeHeaders};
+use crate::api::{Api, Caller, ShowKeys};
+use crate::change::Change;
 use crate::extract::{Json, Query};
-use crate::problem::{Problem, ProblemKind, Result};
+use crate::problem::{Problem, Result};
 
-/// A new block or allowance.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BlockBody {
-    /// A network, an address, the key of a client, or `hash:` and the hash of a client.
     target: String,
-    /// The scope of a key, such as `header x-api-key`. Required if several scopes accept the key.
     scope: Option<String>,
-    /// Blocks even a very large network, your own address, an address of your network, or most of the traffic.
     #[serde(default)]
     force: bool,
-    /// `block` refuses with 403, `allow` admits without counting.
     #[serde(default)]
     kind: NewKind,
-    /// The length in seconds, at most a year.
-    #[schema(minimum = 1, maximum = 31622400)]
     seconds: u32,
-    /// The reason, for the list of blocks.
     #[serde(default)]
-    #[schema(max_length = 1000)]
     reason: String,
 }
 
-/// The effect of a block or an allowance.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum NewKind {
     #[default]
@@ -51,67 +40,54 @@ enum NewKind {
     Allow,
 }
 
-/// The block or allowance to remove.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoveBody {
-    /// The id of a block, or its target. All blocks end that the text can mean.
     target: String,
-    /// The scope of a key, if only this block ends.
     scope: Option<String>,
 }
 
-/// The blocks and allowances that have been removed.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize)]
 pub(crate) struct RemovedBlocks {
     /// Where the removal holds.
     reach: Reach,
     removed: Vec<Block>,
 }
 
-/// The blocks and allowances in force.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize)]
 pub(crate) struct BlockList {
     blocks: Vec<Block>,
-    /// Where these and new blocks hold.
     reach: Reach,
-    /// The scopes of the keys of the limits in force.
     scopes: Vec<String>,
 }
 
 /// Lists the blocks and allowances in force, the latest `count` of them.
-#[utoipa::path(
-    get, path = "/v1/blocks", operation_id = "blocks", params(MostQuery, ShowQuery),
-    responses((status = 200, body = BlockList), (status = 403)),
-)]
 pub(crate) async fn list(
     State(api): State<Api>,
-    Query(query): Query<MostQuery>,
+    Query(query): Query<CountQuery>,
     ShowKeys(show): ShowKeys,
 ) -> Result<Json<BlockList>> {
     let mut blocks = shown(api.live.blocks(), query, show)?;
     if show {
         name_clients(&api, &mut blocks);
     }
-    let scopes = api.live.scopes();
     Ok(Json(BlockList {
         blocks,
         reach: Reach::of(&api),
-        scopes,
+        scopes: api.live.scopes(),
     }))
 }
 
-pub(super) fn shown(mut blocks: Vec<Block>, query: MostQuery, show: bool) -> Result<Vec<Block>> {
-    if let Some(most) = query.most()?
-        && blocks.len() > most
-    {
+pub(super) fn shown(mut blocks: Vec<Block>, query: CountQuery, show: bool) -> Result<Vec<Block>> {
+    let most = query.or(usize::MAX)?;
+    if blocks.len() > most {
         blocks.sort_by_key(|block| Reverse(block.since));
         blocks.truncate(most);
     }
-    let blocks = blocks.into_iter();
-    Ok(blocks
-        .map(|block| if show { block } else { hidden(block) })
-        .collect())
+    if !show {
+        blocks.iter_mut().for_each(hide);
+    }
+    Ok(blocks)
 }
 
 /// Blocks or allows a client or a network on the instances of `reach`, and replaces an earlier
@@ -119,10 +95,6 @@ pub(super) fn shown(mut blocks: Vec<Block>, query: MostQuery, show: bool) -> Res
 ///
 /// If the store of the blocks does not answer, the block holds on this instance until the store
 /// answers.
-#[utoipa::path(
-    put, path = "/v1/blocks", operation_id = "block", params(ChangeHeaders), request_body = BlockBody,
-    responses((status = 200, body = Reaching), (status = 404), (status = 422)),
-)]
 pub(crate) async fn put(
     State(api): State<Api>,
     Caller(caller): Caller,
@@ -132,31 +104,24 @@ pub(crate) async fn put(
     let length = length(body.seconds)?;
     let by = change.because(&body.reason)?;
     let target = resolve(&api, &body.target, body.scope.as_deref())?;
-    let is_block = matches!(body.kind, NewKind::Block);
     if !body.force {
+        let is_block = matches!(body.kind, NewKind::Block);
         check_mistakes(&api, &target, caller, is_block)?;
     }
-    let new = match body.kind {
-        NewKind::Block => NewBlock::block(length, by),
-        NewKind::Allow => NewBlock::allow(length, by),
-    };
-    let note = match body.kind {
-        NewKind::Block => unseen(&api, &target),
-        NewKind::Allow => None,
+    let (new, note) = match body.kind {
+        NewKind::Block => (NewBlock::block(length, by), unseen(&api, &target)),
+        NewKind::Allow => (NewBlock::allow(length, by), None),
     };
     let target = BlockTarget::Resolved(&target);
-    let (block, reach) = match api.live.block(target, new.clone()).await {
+    let (mut block, reach) = match api.live.block(target, new.clone()).await {
         Err(ChangeError::Store(RuleStoreError::Unavailable { .. })) => {
             let block = api.live.block_here(target, new).await?;
             (block, Reach::HereForNow)
         }
         block => (block?, Reach::of(&api)),
     };
-    Ok(Json(Reaching {
-        block: hidden(block),
-        reach,
-        note,
-    }))
+    hide(&mut block);
+    Ok(Json(Reaching { block, reach, note }))
 }
 
 /// Says if none of the busy clients is in a blocked network, which is often the address of a client
@@ -186,10 +151,6 @@ fn unseen(api: &Api, target: &Target) -> Option<String> {
 /// Removes the blocks and allowances that an id or a target can mean, such as an address as a network and as a key.
 ///
 /// If the store of the blocks does not answer, the removal holds on this instance until the store answers.
-#[utoipa::path(
-    post, path = "/v1/blocks/remove", operation_id = "unblock", params(ChangeHeaders), request_body = RemoveBody,
-    responses((status = 200, body = RemovedBlocks), (status = 404), (status = 422)),
-)]
 pub(crate) async fn remove(
     State(api): State<Api>,
     change: Change,
@@ -204,8 +165,9 @@ pub(crate) async fn remove(
             }
             block => block?,
         };
-        removed.extend(block.map(hidden));
+        removed.extend(block);
     }
+    removed.iter_mut().for_each(hide);
     if removed.is_empty() {
         return Err(no_such_block(&api, &body.target));
     }
@@ -219,12 +181,8 @@ fn meant(api: &Api, text: &str, scope: Option<&str>) -> Vec<String> {
     if let Ok(target @ Target::Network(_)) = api.live.block_target(BlockTarget::Text(text)) {
         ids.push(target.id());
     }
-    ids.extend(
-        api.live
-            .clients(text)
-            .iter()
-            .map(|key| api.live.key_hash(key)),
-    );
+    let clients = api.live.clients(text);
+    ids.extend(clients.iter().map(|key| api.live.key_hash(key)));
     let has_scope = |target: &Target| match (scope, target) {
         (None, _) => true,
         (Some(scope), Target::Key { scope: of_key, .. }) => of_key == scope,
@@ -238,10 +196,8 @@ fn meant(api: &Api, text: &str, scope: Option<&str>) -> Vec<String> {
 
 fn no_such_block(api: &Api, text: &str) -> Problem {
     let clients = api.live.clients(text);
-    let mut listings = clients
-        .iter()
-        .filter_map(|key| api.live.listing_of_client(key));
-    match listings.next() {
+    let mut clients = clients.iter();
+    match clients.find_map(|key| api.live.listing_of_client(key)) {
         Some(listing) => Problem::not_found(format_args!(
             "{} of {} decides about this client: change the document, or remove that block",
             listing.id, listing.target
@@ -281,14 +237,13 @@ fn length(seconds: u32) -> Result<Duration> {
             "a block lasts 1 to {} seconds, not {seconds}",
             LONGEST.as_secs()
         );
-        return Err(Problem::new(ProblemKind::InvalidValue, detail));
+        return Err(invalid(detail));
     }
     Ok(length)
 }
 
-pub(super) fn hidden(mut block: Block) -> Block {
+pub(super) fn hide(block: &mut Block) {
     if let Target::Key { text, .. } = &mut block.target {
         *text = None;
     }
-    block
 }

@@ -10,10 +10,13 @@ use crate::problem::{Problem, ProblemKind, Result};
 /// The longest time of a block or an override.
 pub(super) const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
-pub(super) fn end(length: Option<&str>, until: Option<Time>) -> Result<Option<Time>> {
+pub(super) fn end(length: Option<&str>, until: Option<Time>) -> Result<Time> {
     let now = Time::now();
     let until = match (length, until) {
-        (None, None) => return Ok(None),
+        (None, None) => {
+            let detail = "an override needs an end: give `for`, such as \"2h\", or `until`";
+            return Err(invalid(detail));
+        }
         (None, Some(until)) => until,
         (Some(length), None) => now.after(read::<DurationText>(length)?.into()),
         (Some(_), Some(_)) => {
@@ -25,7 +28,7 @@ pub(super) fn end(length: Option<&str>, until: Option<Time>) -> Result<Option<Ti
             format_args!("{until} is no end: give one in the future, at most a year from now");
         return Err(invalid(detail));
     }
-    Ok(Some(until))
+    Ok(until)
 }
 
 pub(super) fn read<T: FromStr<Err: Display>>(text: &str) -> Result<T> {

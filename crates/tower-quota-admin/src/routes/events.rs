@@ -11,7 +11,6 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_stream::wrappers::{ReceiverStream, WatchStream};
 use tokio_stream::{Stream, StreamExt};
-use utoipa::ToSchema;
 
 use super::health::Health;
 use super::totals::{self, Latency, LimitTotals};
@@ -27,21 +26,13 @@ const PACE: Pace = Pace {
     longest: Duration::from_secs(600),
 };
 
-/// The state of an instance.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize)]
 pub(crate) struct Snapshot {
-    /// The time, in milliseconds since 1970.
     at_ms: u64,
     health: Health,
-    /// The decisions of 50 limits since the policy was installed, ordered by the refusals of the
-    /// last minute.
     limits: Vec<LimitTotals>,
-    /// The number of further limits.
     more_limits: usize,
-    /// The newest second of the listed limits. The first event of a stream has the last five
-    /// minutes.
     seconds: Vec<Second>,
-    /// The durations of the store's calls in the last ten seconds, absent without calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     store_latency: Option<Latency>,
 }
@@ -49,10 +40,6 @@ pub(crate) struct Snapshot {
 /// Sends a snapshot per second as server-sent events, for ten minutes.
 ///
 /// Events have the name `snapshot` and JSON data.
-#[utoipa::path(
-    get, path = "/v1/events", operation_id = "events",
-    responses((status = 200, body = Snapshot, content_type = "text/event-stream"), (status = 429)),
-)]
 pub(crate) async fn events(
     State(api): State<Api>,
     author: Option<Extension<Author>>,
@@ -114,7 +101,7 @@ impl Snapshot {
         let health = Health::of(api);
         let recent = api.feed.recent();
         let (limits, more_limits) = totals::listed(api, &recent.last_minute());
-        let names: Vec<_> = limits.iter().map(LimitTotals::name).collect();
+        let names: Vec<_> = limits.iter().map(|totals| totals.limit).collect();
         let snapshot = Self {
             at_ms: unix_ms(),
             health,

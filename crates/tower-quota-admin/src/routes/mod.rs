@@ -5,6 +5,7 @@ mod block_mistakes;
 pub(crate) mod blocks;
 pub(crate) mod check;
 pub(crate) mod clients;
+mod count;
 pub(crate) mod document;
 mod end;
 pub(crate) mod events;

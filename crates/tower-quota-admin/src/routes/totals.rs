@@ -4,54 +4,35 @@ use std::collections::HashMap;
 use serde::Serialize;
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
 use tower_quota_rules::QuotaText;
-use utoipa::ToSchema;
 
 use crate::api::Api;
 use crate::recent::{Counts, rank};
 
 const LISTED: usize = 50;
 
-/// The decisions of a limit by outcome.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize)]
 pub(crate) struct LimitTotals {
-    limit: &'static str,
-    /// The quota of clients without their own quota.
-    #[schema(value_type = String)]
+    pub(super) limit: &'static str,
     quota: QuotaText,
-    /// The scope of the counted key, such as `header x-api-key`, or `everyone`.
     scope: &'static str,
-    /// Requests admitted at once.
     allowed: u64,
-    /// Requests admitted after a wait.
     queued: u64,
-    /// Refused requests, even of a cost above the capacity.
     limited: u64,
-    /// Requests a shadow limit would have refused.
     shadowed: u64,
-    /// Requests admitted by this limit and refused by another limit.
     would_allow: u64,
-    /// Requests admitted without counting during an outage of the store.
     degraded: u64,
 }
 
-/// The durations of a store's calls.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = StoreLatency)]
+#[derive(Serialize)]
 pub(crate) struct Latency {
     calls: u64,
-    /// The median duration, in microseconds.
     p50_us: u64,
-    /// The 99th percentile, in microseconds.
     p99_us: u64,
 }
 
 impl Latency {
     pub(crate) fn of(calls: &StoreLatency) -> Option<Self> {
-        let micros = |percent| {
-            calls
-                .percentile(percent)
-                .and_then(|time| u64::try_from(time.as_micros()).ok())
-        };
+        let micros = |percent| u64::try_from(calls.percentile(percent)?.as_micros()).ok();
         Some(Self {
             calls: calls.calls(),
             p50_us: micros(50)?,
@@ -74,12 +55,6 @@ pub(crate) fn listed(
     let more = totals.len().saturating_sub(LISTED);
     totals.truncate(LISTED);
     (totals.into_iter().map(LimitTotals::from).collect(), more)
-}
-
-impl LimitTotals {
-    pub(crate) fn name(&self) -> &'static str {
-        self.limit
-    }
 }
 
 impl From<DecisionTotals> for LimitTotals {

@@ -8,6 +8,7 @@ use tower_quota_admin::ProblemKind;
 use tower_quota_dev::RedisServer;
 use tower_quota_live::RedisRules;
 
+use crate::fields;
 use crate::server::{Instance, RULES, options, problem, send};
 
 /// The time within which a change is in force on every instance.
@@ -172,6 +173,7 @@ async fn network_without_clients_has_a_note() {
         let body = json!({ "target": network, "seconds": 60, "force": true });
         let put = instance.request(Method::PUT, "/v1/blocks").json(&body);
         let answer: Value = send(put).await.json().await.unwrap();
+        fields::check("put", "/v1/blocks", &answer);
         answer["note"].clone()
     };
     assert_eq!(block("198.51.100.7").await, Value::Null, "no request yet");

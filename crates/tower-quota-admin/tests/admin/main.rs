@@ -1,6 +1,7 @@
 //! Tests the admin API over real sockets.
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
+mod answers;
 mod auth;
 mod blocks;
 mod clients;
@@ -9,6 +10,7 @@ mod complaints;
 mod documents;
 mod errors;
 mod explain;
+mod fields;
 mod health;
 mod openapi;
 mod overrides;

@@ -1,17 +1,18 @@
 //! Tests the OpenAPI document.
 
 use serde_json::{Map, Value};
+use tower_quota_admin::{AdminOptions, Role};
+use tower_quota_live::MemoryRules;
 
-use crate::server::{Instance, send};
+use crate::fields;
+use crate::server::{Instance, options, send};
 
 #[tokio::test]
 async fn document_describes_every_route() {
     let instance = Instance::start().await;
     let document = instance.json("/v1/openapi.json").await;
-    assert_eq!(
-        document,
-        serde_json::to_value(tower_quota_admin::openapi()).unwrap()
-    );
+    assert_eq!(document, tower_quota_admin::openapi());
+    assert_eq!(document["info"]["version"], env!("CARGO_PKG_VERSION"));
     let paths = document["paths"].as_object().unwrap();
     let methods = ["get", "put", "post", "delete", "patch"];
     for (path, item) in paths {
@@ -32,7 +33,7 @@ async fn document_describes_every_route() {
 
 #[test]
 fn schemas_name_every_field() {
-    let document = serde_json::to_value(tower_quota_admin::openapi()).unwrap();
+    let document = tower_quota_admin::openapi();
     let schemas = document["components"]["schemas"].as_object().unwrap();
     for (name, schema) in schemas {
         assert_described(name, schema, schemas);
@@ -79,12 +80,16 @@ fn assert_described(path: &str, schema: &Value, schemas: &Map<String, Value>) {
 
 #[test]
 fn keys_of_clients_are_in_no_url() {
-    let document = serde_json::to_value(tower_quota_admin::openapi()).unwrap();
+    let document = tower_quota_admin::openapi();
     let operations = document["paths"].as_object().unwrap().values();
     let operations = operations.flat_map(|item| item.as_object().unwrap().values());
     let parameters = operations.flat_map(|operation| operation["parameters"].as_array());
     let mut in_url: Vec<_> = parameters
         .flatten()
+        .map(|parameter| match parameter["$ref"].as_str() {
+            Some(reference) => document.pointer(&reference[1..]).unwrap(),
+            None => parameter,
+        })
         .filter(|parameter| parameter["in"] != "header")
         .map(|parameter| parameter["name"].as_str().unwrap())
         .collect();
@@ -97,22 +102,58 @@ fn keys_of_clients_are_in_no_url() {
     }
 }
 
-#[test]
-fn operation_names_its_role() {
-    let document = serde_json::to_value(tower_quota_admin::openapi()).unwrap();
-    for (method, path, role) in [
-        ("get", "/v1/rules", "read"),
-        ("post", "/v1/clients/peek", "read"),
-        ("post", "/v1/clients/grant", "operate"),
-        ("put", "/v1/overrides", "operate"),
-        ("put", "/v1/rules", "rules"),
-    ] {
-        let operation = &document["paths"][path][method];
-        assert_eq!(operation["security"][0]["bearer"][0], role, "{path}");
-        let description = operation["description"].as_str().unwrap();
-        assert!(description.ends_with(&format!("Needs the role `{role}`.")));
-        assert_eq!(operation["responses"]["403"].is_object(), role != "read");
+const ROLES: [(&str, Role); 3] = [
+    ("read", Role::Read),
+    ("operate", Role::Operate),
+    ("rules", Role::Rules),
+];
+
+#[tokio::test]
+async fn operation_names_its_role_and_problems() {
+    let token = |name| format!("the token of {name}");
+    let mut options = options();
+    for (name, role) in ROLES {
+        options = options.bearer_token_of_role(role, name, token(name));
     }
-    let sample = &document["components"]["schemas"]["SampleRequest"]["properties"];
-    assert!(sample["route"].is_object() && sample["keys"].is_object());
+    let instance = Instance::with(MemoryRules::new(), options).await;
+    for (path, method, operation) in fields::operations() {
+        if path == "/v1/ready" {
+            continue;
+        }
+        let needed = &operation["security"][0]["bearer"][0];
+        let (_, needed) = ROLES.iter().find(|(name, _)| needed == name).unwrap();
+        let description = operation["description"].as_str().unwrap();
+        assert!(description.ends_with(&format!("Needs the role `{needed}`.")));
+        for (name, role) in ROLES {
+            let method = method.to_uppercase().parse().unwrap();
+            let path = path.replace("{version}", "1");
+            let request = instance.anonymous(method, &path).bearer_auth(token(name));
+            let is_refused = send(request).await.status() == 403;
+            assert_eq!(is_refused, role < *needed, "{path} {name}");
+        }
+        let mut statuses = vec!["400", "401", "429", "503"];
+        statuses.extend((*needed > Role::Read).then_some("403"));
+        if operation["requestBody"].is_object() {
+            statuses.extend(["413", "415"]);
+        }
+        for status in statuses {
+            assert!(
+                operation["responses"][status].is_object(),
+                "{method} {path}: {status}"
+            );
+        }
+    }
+    let sample = &tower_quota_admin::openapi()["components"]["schemas"]["SampleRequest"];
+    let fields = &sample["properties"];
+    assert!(fields["route"].is_object() && fields["keys"].is_object());
+}
+
+#[tokio::test]
+async fn document_of_own_layer_has_no_token() {
+    let options = AdminOptions::new().authenticated_by_own_layer();
+    let instance = Instance::with(MemoryRules::new(), options).await;
+    let document = instance.json("/v1/openapi.json").await.to_string();
+    for name in ["security", "securitySchemes", "bearer"] {
+        assert!(!document.contains(&format!("\"{name}\"")), "{name}");
+    }
 }

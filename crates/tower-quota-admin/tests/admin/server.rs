@@ -1,5 +1,6 @@
 //! Starts an instance of a service with an admin API on its own port, and a client.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use serde_json::{Value, json};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer, Store};
 use tower_quota_admin::{AdminOptions, router};
 use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, RuleStore, WithoutRules};
+
+use crate::fields;
 
 /// The token of the tests, and the name of its holder.
 pub(crate) const TOKEN: &str = "the tests' own token";
@@ -77,7 +80,10 @@ impl Instance {
             .await
             .unwrap();
         let admin = router(live, options).unwrap();
-        let service = Router::new().fallback(get(async || "hello")).layer(layer);
+        let service = Router::new()
+            .route("/reports/{id}", get(async || "report"))
+            .fallback(get(async || "hello"))
+            .layer(layer);
         let [service, admin] = [serve(service).await, serve(admin).await];
         Self {
             service,
@@ -107,7 +113,11 @@ impl Instance {
     pub(crate) async fn json(&self, path: &str) -> Value {
         let response = self.get(path).await;
         assert_eq!(response.status(), 200, "{path}");
-        response.json().await.unwrap()
+        let answer = response.json().await.unwrap();
+        if path != "/v1/openapi.json" {
+            fields::check("get", path, &answer);
+        }
+        answer
     }
 
     /// Returns the ETag of an answer.
@@ -143,7 +153,9 @@ impl Instance {
         let request = self.request(Method::POST, &path).json(&body);
         let response = send(request).await;
         assert_eq!(response.status(), 200, "{path}");
-        response.json().await.unwrap()
+        let answer = response.json().await.unwrap();
+        fields::check("post", &path, &answer);
+        answer
     }
 
     /// Removes a block.
@@ -160,7 +172,9 @@ impl Instance {
         let body = json!({ "target": target, "seconds": 60, "reason": "abuse" });
         let response = send(self.request(Method::PUT, "/v1/blocks").json(&body)).await;
         assert_eq!(response.status(), 200);
-        response.json().await.unwrap()
+        let answer = response.json().await.unwrap();
+        fields::check("put", "/v1/blocks", &answer);
+        answer
     }
 }
 
@@ -207,5 +221,6 @@ pub(crate) async fn problem(response: Response, kind: tower_quota_admin::Problem
     assert_eq!(body["type"], kind.type_address(), "{body}");
     assert_eq!(status.as_u16(), kind.status().as_u16());
     assert_eq!(body["status"], status.as_u16());
+    fields::compare("Problem", fields::problem(), &body, &mut BTreeSet::new());
     body
 }

@@ -11,7 +11,6 @@ use crate::time::Time;
 
 /// The effect of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum BlockKind {
     /// Requests are refused with 403.
@@ -27,7 +26,6 @@ pub enum BlockKind {
         /// The name of the limit.
         limit: String,
         /// The quota, such as `60000/minute`.
-        #[cfg_attr(feature = "openapi", schema(value_type = String))]
         quota: QuotaText,
     },
 }
@@ -92,7 +90,6 @@ impl fmt::Display for Target {
 
 /// A block, an allowance or an override.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Block {
     /// The id for removal, a network, the hash of a key, or a limit and the hash of a key.
@@ -101,7 +98,6 @@ pub struct Block {
     #[serde(flatten)]
     pub kind: BlockKind,
     /// The clients.
-    #[cfg_attr(feature = "openapi", schema(value_type = super::schema::TargetSchema))]
     pub target: Target,
     /// The start.
     pub since: Time,

@@ -7,7 +7,6 @@ use crate::version::Version;
 
 /// The entry that blocks or allows a client, in the list of blocks or in the document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Listing {
     /// The effect, `block` or `allow`.

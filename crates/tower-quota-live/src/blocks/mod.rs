@@ -6,8 +6,6 @@
 mod block;
 mod entries;
 mod listing;
-#[cfg(feature = "openapi")]
-mod schema;
 mod set;
 mod shards;
 

@@ -11,7 +11,6 @@ use crate::version::VersionInfo;
 ///
 /// All fields are absent if the instance has never read the version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct VersionFate {
     /// When the version last came into force.

@@ -10,7 +10,6 @@ use crate::version::VersionInfo;
 
 /// The state of the live rules on an instance, for health checks.
 #[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct LiveState {
     /// The store, without secrets.
@@ -47,7 +46,6 @@ impl LiveState {
 
 /// The version in force on an instance.
 #[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct VersionState {
     /// The version.
@@ -61,7 +59,6 @@ pub struct VersionState {
 
 /// The results of reloads on an instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ReloadCounts {
     /// Documents put in force.

@@ -6,7 +6,6 @@ use crate::time::Time;
 
 /// A refused request, or several of a client that repeats refused requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Refusal {
     /// The time of the refusal, or of the last one of several.
@@ -47,7 +46,6 @@ pub struct Refusal {
 
 /// The remembered refusals of an instance.
 #[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct RefusalList {
     /// The refusals, the newest first.

@@ -6,7 +6,6 @@ use crate::wait::now;
 
 /// The clients with most requests, on a single instance or on all sharing instances.
 #[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct TopList {
     /// The clients, ordered by requests, at most [`TopClient::MOST`].
@@ -18,7 +17,6 @@ pub struct TopList {
 
 /// A client with many requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ListedClient {
     /// The limit, or the refusing limit of a refused client.
@@ -47,7 +45,6 @@ pub struct ListedClient {
 
 /// The clients of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Counted {
     /// A single client.

@@ -17,7 +17,6 @@ use crate::text::{OverText, QuotaText};
 
 /// The effect of rules on a request, before other requests are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Explanation {
     /// The outcome.
@@ -30,7 +29,6 @@ pub struct Explanation {
     pub tier_from: Option<String>,
     /// The address of the peer, if the request has none and this address stands for it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub assumed_address: Option<IpAddr>,
     /// The scope of the missing or conflicting part of a key, if the request is refused for it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,16 +42,13 @@ pub struct Explanation {
 
 /// A limit that decides a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct LimitExplanation {
     /// The limit's name.
     pub name: String,
     /// The quota of the request's client.
-    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub quota: QuotaText,
     /// What gives the quota: `limit`, `tier NAME`, `override`, an override of an operator with its end, or `service`.
-    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub source: QuotaSource,
     /// The scope of the key.
     pub scope: String,
@@ -65,7 +60,6 @@ pub struct LimitExplanation {
     pub shadow: bool,
     /// What happens to requests over the quota, unless the limit refuses them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub over: Option<OverText>,
 }
 

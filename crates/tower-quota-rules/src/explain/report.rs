@@ -9,7 +9,6 @@ use crate::rules::Rules;
 
 /// The results of a document's tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct TestReport {
     /// The number of passed tests.
@@ -31,7 +30,6 @@ const fn is_zero(number: &usize) -> bool {
 
 /// A failed test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct TestFailure {
     /// The position of the test in the document, from 0.

@@ -6,8 +6,6 @@ use super::place::DocumentPlace;
 
 /// A problem of a document, with its place and its fix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = RulesProblem))]
 #[non_exhaustive]
 pub struct Problem {
     /// The severity.
@@ -33,7 +31,6 @@ pub struct Problem {
 
 /// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The document is unusable.

@@ -8,7 +8,6 @@ use super::render;
 
 /// All problems of a document in the order of the text, at most [`Problems::MAX_LISTED`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problems {
     problems: Vec<Problem>,
     #[serde(default)]
