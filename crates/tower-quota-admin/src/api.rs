@@ -76,6 +76,12 @@ impl Api {
         }))
     }
 
+    /// Returns the hashes of the clients that a text can name.
+    pub(crate) fn hashes(&self, text: &str) -> Vec<String> {
+        let clients = self.live.clients(text);
+        clients.iter().map(|key| self.live.key_hash(key)).collect()
+    }
+
     pub(crate) async fn version(&self, number: u64) -> Result<Version> {
         let version = self.live.version(number).await?;
         Ok(version.ok_or(RuleStoreError::UnknownVersion(number))?)

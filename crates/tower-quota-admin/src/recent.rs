@@ -57,16 +57,19 @@ impl Recent {
         };
         let totals: HashMap<_, _> = totals.iter().map(of_limit).collect();
         if let Some((then, before)) = &self.before {
-            let since = |(limit, counts): (&&'static str, &Counts)| {
-                let old = before.get(limit).unwrap_or(&[0; 4]);
+            let mut limits = Vec::new();
+            for (limit, now) in &totals {
+                let mut counts = *now;
                 // A new policy counts from zero.
-                let is_new = counts.iter().zip(old).any(|(now, before)| now < before);
-                let since =
-                    core::array::from_fn(|part| counts[part] - if is_new { 0 } else { old[part] });
-                (*limit, since)
-            };
-            let mut limits: Vec<_> = totals.iter().map(since).collect();
-            limits.retain(|(_, counts)| *counts != [0; 4]);
+                if let Some(old) = before.get(limit)
+                    && (0..4).all(|part| now[part] >= old[part])
+                {
+                    (0..4).for_each(|part| counts[part] -= old[part]);
+                }
+                if counts != [0; 4] {
+                    limits.push((*limit, counts));
+                }
+            }
             limits.sort_unstable_by_key(|(_, counts)| rank(counts));
             limits.truncate(MOST_LIMITS);
             let lasts = now.saturating_duration_since(*then).as_millis();
@@ -94,17 +97,15 @@ impl Recent {
     }
 
     pub(crate) fn seconds(&self, all: bool, limits: &[&'static str]) -> Vec<Second> {
-        let first = if all {
-            0
-        } else {
-            self.seconds.len().saturating_sub(1)
+        let first = match all {
+            true => 0,
+            false => self.seconds.len().saturating_sub(1),
         };
-        let seconds = self.seconds.range(first..).cloned();
-        let listed = |mut second: Second| {
+        let mut seconds: Vec<Second> = self.seconds.range(first..).cloned().collect();
+        for second in &mut seconds {
             second.limits.retain(|limit, _| limits.contains(limit));
-            second
-        };
-        seconds.map(listed).collect()
+        }
+        seconds
     }
 
     pub(crate) fn add_calls(&mut self, calls: StoreLatency) {

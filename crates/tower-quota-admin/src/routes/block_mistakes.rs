@@ -50,8 +50,7 @@ fn own_address(api: &Api, target: &Target, caller: Option<IpAddr>) -> Option<Str
             .contains(&caller)
             .then(|| format!("{network} contains your own address")),
         Target::Key { hash, .. } => {
-            let keys = api.live.clients(&caller.to_string());
-            let is_own = keys.iter().any(|key| api.live.key_hash(key) == *hash);
+            let is_own = api.hashes(&caller.to_string()).contains(hash);
             is_own.then(|| format!("{hash} is your own address"))
         }
     }

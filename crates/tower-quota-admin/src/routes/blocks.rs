@@ -181,8 +181,7 @@ fn meant(api: &Api, text: &str, scope: Option<&str>) -> Vec<String> {
     if let Ok(target @ Target::Network(_)) = api.live.block_target(BlockTarget::Text(text)) {
         ids.push(target.id());
     }
-    let clients = api.live.clients(text);
-    ids.extend(clients.iter().map(|key| api.live.key_hash(key)));
+    ids.extend(api.hashes(text));
     let has_scope = |target: &Target| match (scope, target) {
         (None, _) => true,
         (Some(scope), Target::Key { scope: of_key, .. }) => of_key == scope,

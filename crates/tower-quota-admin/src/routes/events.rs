@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Extension, State};
 use axum::response::sse::{Event, Sse};
 use serde::Serialize;
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
@@ -13,7 +14,7 @@ use tokio_stream::wrappers::{ReceiverStream, WatchStream};
 use tokio_stream::{Stream, StreamExt};
 
 use super::health::Health;
-use super::totals::{self, Latency, LimitTotals};
+use super::totals;
 use crate::api::{Api, ApiState};
 use crate::problem::{Problem, ProblemKind, Result};
 use crate::recent::{Second, now, unix_ms};
@@ -30,11 +31,11 @@ const PACE: Pace = Pace {
 pub(crate) struct Snapshot {
     at_ms: u64,
     health: Health,
-    limits: Vec<LimitTotals>,
+    limits: Vec<Value>,
     more_limits: usize,
     seconds: Vec<Second>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    store_latency: Option<Latency>,
+    store_latency: Option<Value>,
 }
 
 /// Sends a snapshot per second as server-sent events, for ten minutes.
@@ -101,14 +102,14 @@ impl Snapshot {
         let health = Health::of(api);
         let recent = api.feed.recent();
         let (limits, more_limits) = totals::listed(api, &recent.last_minute());
-        let names: Vec<_> = limits.iter().map(|totals| totals.limit).collect();
+        let names: Vec<_> = limits.iter().map(|totals| totals.limit.as_str()).collect();
         let snapshot = Self {
             at_ms: unix_ms(),
             health,
-            limits,
+            limits: limits.iter().map(totals::of_limit).collect(),
             more_limits,
             seconds: recent.seconds(all, &names),
-            store_latency: Latency::of(&recent.calls(&api.live.handle().store_latency())),
+            store_latency: totals::of_calls(&recent.calls(&api.live.handle().store_latency())),
         };
         drop(recent);
         // Names and numbers always serialize.

@@ -6,9 +6,10 @@ use tower_quota_live::Listing;
 use tower_quota_rules::{Explanation, QuotaSource, SampleRequest, readable_key};
 
 use super::document::in_force;
+use super::end::invalid;
 use crate::api::{Api, ShowKeys};
 use crate::extract::Json;
-use crate::problem::{Problem, ProblemKind, Result};
+use crate::problem::Result;
 use crate::status::Status;
 
 #[derive(Serialize)]
@@ -30,9 +31,7 @@ pub(crate) async fn explain(
 ) -> Result<Json<Explained>> {
     let in_force = in_force(&api)?;
     let rules = &in_force.rules;
-    let request = rules
-        .request(&sample)
-        .map_err(|error| Problem::new(ProblemKind::InvalidValue, error))?;
+    let request = rules.request(&sample).map_err(invalid)?;
     let head = RequestHead::of(&request).of_sample();
     let explained = api.live.handle().explain(&head);
     let overrides = overrides(&api, &explained);

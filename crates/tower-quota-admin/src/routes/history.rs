@@ -1,8 +1,8 @@
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tower_quota_live::{VersionFate, VersionInfo};
-use tower_quota_rules::Difference;
 
 use super::count::CountQuery;
 use super::document::{in_force, put_version, text};
@@ -19,12 +19,6 @@ const ALL_VERSIONS: usize = 1_000;
 const MOST_DIFFERENCES: usize = 1_000;
 
 #[derive(Serialize)]
-pub(crate) struct History {
-    versions: Vec<HistoryVersion>,
-    current: Option<u64>,
-}
-
-#[derive(Serialize)]
 struct HistoryVersion {
     #[serde(flatten)]
     version: VersionInfo,
@@ -38,15 +32,6 @@ pub(crate) struct DiffQuery {
     to: Option<u64>,
 }
 
-#[derive(Serialize)]
-pub(crate) struct Diff {
-    from: u64,
-    to: u64,
-    differences: Vec<Difference>,
-    more: usize,
-    lost_limits: Vec<String>,
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RollbackBody {
@@ -57,16 +42,14 @@ pub(crate) struct RollbackBody {
 pub(crate) async fn history(
     State(api): State<Api>,
     Query(query): Query<CountQuery>,
-) -> Result<Json<History>> {
+) -> Result<Json<Value>> {
     let mut versions = Vec::new();
     for version in api.live.history(query.or(ALL_VERSIONS)?).await? {
         let fate = api.live.fate(&version);
         versions.push(HistoryVersion { version, fate });
     }
-    Ok(Json(History {
-        versions,
-        current: api.live.stored().await?.current,
-    }))
+    let current = api.live.stored().await?.current;
+    Ok(Json(json!({ "versions": versions, "current": current })))
 }
 
 /// Returns the text of a version.
@@ -85,7 +68,7 @@ pub(crate) async fn diff(
     _place: CheckPlace,
     sees_keys: SeesKeys,
     Query(DiffQuery { from, to }): Query<DiffQuery>,
-) -> Result<Json<Diff>> {
+) -> Result<Json<Value>> {
     let before = api.version(from).await?;
     let after = match to {
         Some(to) => api.version(to).await?,
@@ -99,13 +82,13 @@ pub(crate) async fn diff(
     for difference in &mut compared.differences {
         hide_difference(difference, &hidden);
     }
-    Ok(Json(Diff {
-        from,
-        to,
-        differences: compared.differences,
-        more: compared.more,
-        lost_limits: compared.lost_limits,
-    }))
+    Ok(Json(json!({
+        "from": from,
+        "to": to,
+        "differences": compared.differences,
+        "more": compared.more,
+        "lost_limits": compared.lost_limits,
+    })))
 }
 
 /// Puts the text of an earlier version in force again, as a new version.

@@ -6,9 +6,10 @@ use tower_quota_live::{RefusalFilter, RefusalList, Time};
 
 use super::clients::HASH;
 use super::count::count;
+use super::end::invalid;
 use crate::api::{Api, ShowKeys};
 use crate::extract::Json;
-use crate::problem::{Problem, ProblemKind, Result};
+use crate::problem::Result;
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -65,13 +66,12 @@ fn hashes(api: &Api, text: &str) -> Result<Vec<String>> {
     if let Some(hash) = text.strip_prefix(HASH) {
         return Ok(vec![hash.to_owned()]);
     }
-    let clients = api.live.clients(text);
-    if clients.is_empty() {
-        let detail = format_args!(
+    let hashes = api.hashes(text);
+    if hashes.is_empty() {
+        return Err(invalid(format_args!(
             "no limit counts by a key that can be written so: they count by {}",
             api.live.scopes().join(", ")
-        );
-        return Err(Problem::new(ProblemKind::InvalidValue, detail));
+        )));
     }
-    Ok(clients.iter().map(|key| api.live.key_hash(key)).collect())
+    Ok(hashes)
 }

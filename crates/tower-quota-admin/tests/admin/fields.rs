@@ -33,10 +33,9 @@ pub(crate) fn schema(method: &str, path: &str, status: u16) -> &'static Value {
         None => answer,
     };
     let mut media = answer["content"].as_object().into_iter().flatten();
-    let (_, media) = media
-        .next()
-        .unwrap_or_else(|| panic!("{method} {path} has no answer {status}"));
-    &media["schema"]
+    let media = media.next();
+    assert!(media.is_some(), "{method} {path} has no answer {status}");
+    &media.unwrap().1["schema"]
 }
 
 /// Returns the schema of all problems.
@@ -62,8 +61,9 @@ pub(crate) fn compare(
     value: &Value,
     seen: &mut BTreeSet<String>,
 ) {
-    let parts = parts(place, schema, value)
-        .unwrap_or_else(|| panic!("{place}: the schema {schema} does not fit {value}"));
+    let parts = parts(place, schema, value);
+    assert!(parts.is_some(), "{place}: {schema} does not fit {value}");
+    let parts = parts.unwrap();
     let mut part = |name: &str, value: &Value| match parts.get(name) {
         Some((place, schema)) => {
             seen.insert(place.clone());
