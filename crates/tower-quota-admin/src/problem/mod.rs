@@ -16,24 +16,24 @@ pub use self::kind::ProblemKind;
 
 pub(crate) type Result<T> = core::result::Result<T, Problem>;
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Problem {
+    #[serde(skip)]
     kind: ProblemKind,
-    detail: String,
-    current: Option<u64>,
-    problems: Option<Problems>,
-}
-
-#[derive(Serialize)]
-pub(crate) struct ProblemBody {
-    r#type: String,
-    title: &'static str,
-    status: u16,
     detail: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<u64>,
     #[serde(flatten)]
     problems: Option<Problems>,
+}
+
+#[derive(Serialize)]
+struct ProblemBody {
+    r#type: String,
+    title: &'static str,
+    status: u16,
+    #[serde(flatten)]
+    problem: Problem,
 }
 
 impl Problem {
@@ -66,9 +66,7 @@ impl IntoResponse for Problem {
             r#type: kind.type_address(),
             title: kind.title(),
             status: kind.status().as_u16(),
-            detail: self.detail,
-            current: self.current,
-            problems: self.problems,
+            problem: self,
         };
         let content_type = [(header::CONTENT_TYPE, "application/problem+json")];
         let mut response = (kind.status(), content_type, axum::Json(body)).into_response();
