@@ -81,6 +81,12 @@ peers = {port["port"]: rule.get("from") for rule in policy["ingress"] for port i
 assert peers.keys() == {"http", "admin"} and peers["http"] is None, peers
 assert peers["admin"] and all(peer.get("namespaceSelector") or peer.get("podSelector") for peer in peers["admin"]), peers
 
+# The memory limit has a quarter more than the measured peak, which the manifest names.
+manifest = Path("ops/kubernetes/gateway.yaml").read_text()
+peak = int(re.search(r"# Peak with two documents of 16 MB under way: (\d+) MiB", manifest)[1])
+limit = int(container["resources"]["limits"]["memory"].removesuffix("Mi"))
+assert limit >= peak * 5 / 4, f"{limit} MiB for a peak of {peak} MiB"
+
 # Given the targets and rules of a running Prometheus, checks that Prometheus scrapes the gateway.
 if len(sys.argv) > 1:
     targets, rules = (json.loads(Path(path).read_text())["data"] for path in sys.argv[1:])
