@@ -1,5 +1,5 @@
 //! Runs a gateway with limits that you can change while requests run. The rules are in a file or in Redis, and the
-//! admin API has a separate port, which `serve_admin.rs` serves.
+//! admin API has a separate port, which `serve_admin/mod.rs` serves.
 //!
 //! Run the example:
 //!
