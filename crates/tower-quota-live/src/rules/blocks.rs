@@ -75,7 +75,7 @@ impl LiveRules {
 
     /// Blocks or allows clients on this instance only, until the store answers.
     ///
-    /// Use it if [`block`](Self::block) fails with [`RuleStoreError::Unavailable`]. The instance
+    /// Use it if [`block`](Self::block) fails with [`RuleStoreError::Unavailable`](crate::RuleStoreError::Unavailable). The instance
     /// writes the block and its audit record to the store as soon as the store answers.
     ///
     /// # Errors
