@@ -248,12 +248,14 @@ mod tests {
     #[test]
     fn changes_are_named_by_limit_tier_route() {
         let old = "
+defaults: { key: header x-api-key }
 limits: [{ name: minute, quota: 100/minute }, { name: day, quota: 5/day }]
 tiers: { free: {}, pro: { limits: { minute: 1000/minute } } }
 assign: [{ key: 'a*', tier: free }, { key: 'b*', tier: pro }]
 routes: [{ match: { path: /login }, limits: [{ name: login, quota: 5/minute }] }]
 ";
         let new = "
+defaults: { key: header x-api-key }
 limits: [{ name: day, quota: 5/day }, { name: minute, quota: 200/minute, shadow: true }]
 tiers: { free: {}, pro: { limits: { minute: 2000/minute } }, max: {} }
 assign: [{ key: 'b*', tier: pro }, { key: 'a*', tier: free }]

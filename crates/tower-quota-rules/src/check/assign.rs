@@ -32,6 +32,9 @@ impl<'d> Checker<'d> {
                 );
                 self.warning(place.clone(), text);
             }
+            if rule.key.is_some() {
+                self.has_patterns(&place);
+            }
             self.keys_of(&place, rule, &mut assigned);
             let is_named = matches!(rule.tier, TierText::Named(_));
             if is_named && rule.key.is_none() && rule.when.is_none() {

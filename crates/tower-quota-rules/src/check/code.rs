@@ -65,7 +65,15 @@ impl<'d> Checker<'d> {
         let name = name.as_str();
         let fix = match nearest(name, parts.keys().map(String::as_str)) {
             Some(near) => format!("write \"code {near}\", if that is meant"),
-            None => "give it by `CodeParts`, or name another".into(),
+            None => {
+                let option = match what {
+                    "rule of settling" => "settle",
+                    what => what,
+                };
+                format!(
+                    "give it by `CodeParts` (in the command, `--code {option}={name}`), or name another"
+                )
+            }
         };
         self.error(place, format_args!("code gives no {what} {name:?}: {fix}"));
     }

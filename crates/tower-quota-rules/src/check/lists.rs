@@ -1,22 +1,15 @@
 //! Checks the lists `skip`, `allow` and `block`.
 
 use super::Checker;
-use crate::document::{KeyRule, Many, Match};
+use crate::document::{Many, Match};
 use crate::problem::DocumentPlace;
-use crate::text::KeyText;
 
 impl<'d> Checker<'d> {
     pub(super) fn lists(&mut self) {
         let document = self.document;
-        let key = document.defaults.key();
-        let has_no_text = matches!(key, KeyRule::One(KeyText::None) | KeyRule::All { .. });
         for (field, list) in document.lists() {
             for (index, matching) in list.iter().enumerate() {
                 let place = DocumentPlace::of(field).index(index);
-                if matching.key.is_some() && has_no_text {
-                    let text = "the key of \"defaults\" has no text, so that this matches no request: choose another key there";
-                    self.error(place.field("key"), text);
-                }
                 self.everything(field, place, matching);
             }
         }

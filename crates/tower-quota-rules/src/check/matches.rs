@@ -1,9 +1,9 @@
 //! Finds conditions that match no request, and checks conditions from your code.
 
 use super::{Checker, all_limits};
-use crate::document::{Many, Match, PathMatch};
+use crate::document::{KeyRule, Many, Match, PathMatch};
 use crate::problem::DocumentPlace;
-use crate::text::PathRegex;
+use crate::text::{KeyText, PathRegex};
 
 impl<'d> Checker<'d> {
     pub(super) fn matches(&mut self) {
@@ -46,6 +46,9 @@ impl<'d> Checker<'d> {
     }
 
     fn matching(&mut self, place: &DocumentPlace, matching: &'d Match) {
+        if matching.key.is_some() {
+            self.has_patterns(place);
+        }
         if matching.route.is_some() && !cfg!(feature = "axum") {
             let text = "matched routes are axum's: build the service with the feature `axum`, or use \"path\"";
             self.error(place.field("route"), text);
@@ -62,6 +65,20 @@ impl<'d> Checker<'d> {
             self.path(|| place.field("path").index(index), path);
         }
         self.each_of(&place.field("not"), Many::of(&matching.not));
+    }
+
+    /// Refuses patterns of a default key that has no text to compare.
+    pub(super) fn has_patterns(&mut self, place: &DocumentPlace) {
+        let text = match self.document.defaults.key() {
+            key if has_text(key) => return,
+            KeyRule::One(KeyText::ClientIp { .. }) => {
+                "the key of \"defaults\" is the address, so that this matches no request: write \"network\" instead"
+            }
+            _ => {
+                "the key of \"defaults\" has no text, so that this matches no request: choose another key there"
+            }
+        };
+        self.error(place.field("key"), text);
     }
 
     fn path(&mut self, place: impl Fn() -> DocumentPlace, path: &PathMatch) {
@@ -82,6 +99,14 @@ impl<'d> Checker<'d> {
             }
             _ => {}
         }
+    }
+}
+
+fn has_text(key: &KeyRule) -> bool {
+    match key {
+        KeyRule::One(text) => !matches!(text, KeyText::None | KeyText::ClientIp { .. }),
+        KeyRule::First(keys) => keys.iter().any(has_text),
+        KeyRule::All { .. } => false,
     }
 }
 

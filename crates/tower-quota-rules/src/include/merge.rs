@@ -115,6 +115,7 @@ impl Merge<'_> {
             }
             if let Some(tier) = &rule.tier {
                 self.given(place.field("tier"), tier, merged);
+                self.replaced(place.field("tier"), merged);
             }
         }
         for (position, rule) in own.assign.iter().enumerate() {
@@ -144,6 +145,18 @@ impl Merge<'_> {
         if let Some(limit) = limits.find(|limit| self.limits.contains(*limit)) {
             let text = format_args!(
                 "the tier {tier:?} has another quota of {:?}, which the included document gives to its own clients: assign another tier",
+                limit.as_str()
+            );
+            self.problems.error(place, text);
+        }
+    }
+
+    /// Refuses a tier of an override if the client may lose a tier with other quotas of included limits.
+    fn replaced(&mut self, place: DocumentPlace, merged: &Document) {
+        let mut limits = merged.tiers.values().flat_map(|tier| tier.limits.keys());
+        if let Some(limit) = limits.find(|limit| self.limits.contains(*limit)) {
+            let text = format_args!(
+                "this tier would replace a tier of the included document, which has another quota of {:?}: write \"limits\" instead, or assign the tier",
                 limit.as_str()
             );
             self.problems.error(place, text);

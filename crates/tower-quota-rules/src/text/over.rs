@@ -45,10 +45,16 @@ impl FromStr for OverText {
         Ok(Self(match (&words[..], up_to) {
             (["refuse"], _) => Over::Refuse,
             (["flag"], _) => Over::Flag,
-            (["delay", ..], Some(end @ 1..)) => Over::Delay {
-                step: span(&words[1..end])?,
-                most: span(&words[end + 2..])?,
-            },
+            (["delay", ..], Some(end @ 1..)) => {
+                let (step, most) = (span(&words[1..end])?, span(&words[end + 2..])?);
+                if most < step {
+                    return Err(TextError::new(
+                        format_args!("{text:?} has a longest delay below the delay of a unit"),
+                        "write the delay of a unit first, such as \"delay 250ms up to 5s\"",
+                    ));
+                }
+                Over::Delay { step, most }
+            }
             _ => {
                 return Err(TextError::new(
                     format_args!("{text:?} is not a choice for requests over the quota"),
@@ -103,6 +109,8 @@ mod tests {
             "delay up to 5s",
             "delay 5 up to 9",
             "delay 250ms up to",
+            "delay 1s up to 0s",
+            "delay 10s up to 300ms",
             "up to 5s",
             "flag 3",
         ] {

@@ -196,7 +196,9 @@ fn wrong_assignments_are_explained() {
             "{assign}: {problems}"
         );
     }
-    let unreachable = rules("assign: [{ tier: pro }, { key: 'a*', tier: max }]");
+    let unreachable = rules(
+        "defaults: { key: header x-api-key }\nassign: [{ tier: pro }, { key: 'a*', tier: max }]",
+    );
     let warnings = unreachable.warnings().to_string();
     assert!(
         warnings.contains("assign[0] takes every request"),

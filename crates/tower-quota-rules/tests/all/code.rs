@@ -148,9 +148,12 @@ fn each_text_of_the_page_is_valid() {
                 continue;
             }
             let limit = match text.starts_with("name:") {
-                true => format!("limits: [{{ {text} }}]"),
-                false => format!("limits: [{{ name: minute, quota: 100/minute, {text} }}]"),
+                true => text.to_owned(),
+                false => format!("name: minute, quota: 100/minute, {text}"),
             };
+            let limit = format!(
+                "defaults: {{ key: [header x-api-key, client_ip] }}\nlimits: [{{ {limit} }}]"
+            );
             let root = match text.starts_with("limits:") {
                 true => format!("{{ {text} }}"),
                 false => format!("{{ limits: [{{ name: minute, quota: 100/minute }}], {text} }}"),

@@ -29,7 +29,7 @@ fn document_without_limits_is_refused() {
         "# all commented out\n",
         "limits:\n# - { name: minute, quota: 100/minute }\n",
         "routes: [{ match: { path: /a }, limits: [] }]",
-        "block: [{ key: ann }]",
+        "block: [{ network: 192.0.2.0/24 }]",
     ] {
         let problems = Rules::parse(text).expect_err(text);
         let said = problems.to_string();

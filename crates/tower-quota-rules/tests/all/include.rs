@@ -147,8 +147,9 @@ fn each_document_keeps_its_default_key() {
     let own = "limits: [{ name: own, quota: 1/second }]\ndefaults: { key: header x-user }";
     let organisation = "limits: [{ name: all, quota: 9/second }]";
     assert_eq!(names(own, organisation), ["all ip", "own header x-user"]);
-    let blocks = format!("{organisation}\nblock: [{{ key: 192.0.2.9 }}]");
-    assert_eq!(names(own, &blocks), ["all ip", "own header x-user"]);
+    let overrides =
+        format!("{organisation}\noverrides: {{ 192.0.2.9: {{ limits: {{ all: 1/second }} }} }}");
+    assert_eq!(names(own, &overrides), ["all ip", "own header x-user"]);
     let without = "limits: [{ name: own, quota: 1/second }]";
     let by_user = format!("{organisation}\ndefaults: {{ key: header x-user }}");
     assert_eq!(
@@ -300,4 +301,23 @@ fn unusable_include_is_explained() {
         .unwrap_err()
         .to_string();
     assert!(two.contains("\"org.yaml\" has another value"), "{two}");
+}
+
+#[test]
+fn override_replaces_no_tier_of_the_organisation() {
+    let organisation = "
+limits: [{ name: flood, quota: 50/second }]
+tiers: { abuser: { limits: { flood: 1/second } } }
+assign: [{ when: { network: 10.0.0.0/8 }, tier: abuser }]
+";
+    let own = "
+include: org.yaml
+limits: [{ name: search, quota: 5/second }]
+tiers: { vip: { limits: { search: 50/second } } }
+overrides: { 10.1.1.1: { tier: vip } }
+";
+    let problems = merged(own, organisation).unwrap_err().to_string();
+    assert!(problems.contains("would replace a tier"), "{problems}");
+    let fixed = own.replace("{ tier: vip }", "{ limits: { search: 50/second } }");
+    assert!(merged(&fixed, organisation).is_ok());
 }
