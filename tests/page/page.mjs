@@ -161,7 +161,7 @@ test("refusals of client are found by key and time", async () => {
   await page.locator("#find-key").fill(GREEDY);
   await page.getByRole("button", { name: "Find" }).click();
   await page.locator("#refusals li", { hasText: /limited by export/ }).first().waitFor();
-  await page.getByText(/^The last 20 refusals on .*, which remembers its refusals since/).waitFor();
+  await page.getByText(/^The last [0-9,]+ refusals on .*, which remembers its refusals since/).waitFor();
   await assertAccessible(page, "refusals");
   // Eight hours ago, in the zone of the browser.
   const past = new Date(Date.now() - 8 * 3_600_000).toTimeString().slice(0, 8);
@@ -302,14 +302,13 @@ test("page says what an outage of Redis means, and when it is over", async () =>
   await page.getByText("Healthy", { exact: true }).waitFor();
   redis.stop();
   const stop = load(shared.gateway, [{ key: "pro_1", path: "/", rate: 20 }]);
-  await page.locator("#problems", { hasText: "Store redis does not answer: requests get what on_store_failure says." }).waitFor();
   await page.locator("#problems", { hasText: /The source of the rules fails since .*Version 1 stays in force/ }).waitFor();
   await page.locator("#problems", { hasText: /[0-9]+ requests\/s pass uncounted: / }).waitFor();
-  assert.equal(await page.locator("#problems li").count(), 3);
+  assert.equal(await page.locator("#problems li").count(), 2);
   await cardOf(page, "second").getByText(/passed uncounted in five minutes/).waitFor();
   // A page opened now cannot load the list of versions, and must not claim that the list is empty.
   await page.reload();
-  await page.locator("#problems li").nth(2).waitFor();
+  await page.locator("#problems li").nth(1).waitFor();
   await page.getByText("Block a client or network").waitFor();
   assert.equal(await page.locator("#versions-none").isVisible(), false);
   assert.equal(await page.locator("#failure").isVisible(), false);
@@ -416,6 +415,11 @@ test("keyboard alone logs in, blocks and cancels", async () => {
   assert.equal(await focused(), opener, "the focus returns");
   await page.keyboard.press("Enter");
   await page.keyboard.type("by keyboard");
+  await page.keyboard.press("Enter");
+  // The client has sent most of the traffic by now, so the page asks once more.
+  await page.getByText("more than half of the traffic").waitFor();
+  while (await page.evaluate(() => document.activeElement.id) !== "dialog-force") await page.keyboard.press("Tab");
+  await page.keyboard.press("Space");
   await page.keyboard.press("Enter");
   await page.locator("#blocks li", { hasText: "by keyboard" }).waitFor();
   await tabTo(/^Remove [0-9a-f]{16}$/);

@@ -133,8 +133,9 @@ fn table(objects: &[Value]) -> String {
     let mut lines = vec![String::new(); rows.len() + 1];
     for head in heads {
         let cell = |row: &Vec<(String, String)>| {
-            let found = row.iter().find(|(name, _)| name == head);
-            found.map_or(String::new(), |(_, text)| text.clone())
+            let found = row.iter().filter(|(name, _)| name == head);
+            let texts: Vec<&str> = found.map(|(_, text)| text.as_str()).collect();
+            texts.join(", ")
         };
         let mut cells: Vec<String> = rows.iter().map(cell).collect();
         let is_number = |cell: &String| {

@@ -121,10 +121,9 @@ async function find() {
   const key = at("find-key").value.trim();
   const { clients, network } = await post("v1/clients/find", { key });
   setText(at("found-network"), network ? `The network is ${listedText(network)}.` : "");
-  setText(at("refusals-note"), "");
-  show(at("refusals"), [], {});
+  clearRefusals();
   if (clients.length || network) await findRefusals(key);
-  found = clients.map(client => ({ ...client, key, limits: client.limits.filter(isEnforced).slice(0, 20), left: {}, wait: 0 }));
+  found = clients.map(client => ({ ...client, key, limits: client.limits.slice(0, 20), left: {}, wait: 0 }));
   await Promise.all(found.flatMap(client => client.limits.map(limit => peek(client, limit))));
 }
 
@@ -160,6 +159,11 @@ function around(text) {
   if (time > Date.now()) time.setDate(time.getDate() - 1);
   const [after, before] = [-300_000, 300_000].map(ms => new Date(time.getTime() + ms).toISOString());
   return { after, before };
+}
+
+function clearRefusals() {
+  setText(at("refusals-note"), "");
+  show(at("refusals"), [], { id: ({ place }) => place });
 }
 
 async function findRefusals(key) {
@@ -199,6 +203,5 @@ at("find-key").addEventListener("input", () => {
   showFound();
   at("find-none").hidden = true;
   setText(at("found-network"), "");
-  setText(at("refusals-note"), "");
-  show(at("refusals"), [], {});
+  clearRefusals();
 });

@@ -262,7 +262,7 @@ function endOverride(entry) {
 }
 
 /** Says where blocks and overrides hold. */
-const reach = () => (state.snapshot?.health.rules?.blocks_are_shared ? "on all instances" : "on this instance only, until it ends");
+const reach = () => (state.snapshot?.health.rules?.blocks_are_shared ? "on all instances" : "on this instance only, and lost when it restarts");
 
 /** Says which clients an answer of `PUT /v1/blocks` is about, and where the block holds. */
 function blockText({ id, kind, target, until, reach, note }) {

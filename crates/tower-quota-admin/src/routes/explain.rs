@@ -1,7 +1,7 @@
 use axum::extract::State;
 use serde::Serialize;
 use tower_quota::explain::{self, ExplainedLimit};
-use tower_quota::{ClientKey, RequestHead};
+use tower_quota::{ClientKey, HandleError, Key, RequestHead};
 use tower_quota_live::Listing;
 use tower_quota_rules::{Explanation, QuotaSource, SampleRequest, readable_key};
 
@@ -34,7 +34,7 @@ pub(crate) async fn explain(
     let request = rules.request(&sample).map_err(invalid)?;
     let head = RequestHead::of(&request).of_sample();
     let explained = api.live.handle().explain(&head);
-    let overrides = overrides(&api, &explained);
+    let (overrides, keys) = (overrides(&api, &explained), keys(&explained));
     let mut explanation = rules.explain_as(&head, explained, &|key| match show {
         true => readable_key(key),
         false => api.live.key_hash(key),
@@ -45,15 +45,29 @@ pub(crate) async fn explain(
         }
     }
     let mut left = Vec::new();
-    for limit in &explanation.limits {
-        let client = ClientKey::Request(head);
-        left.push(api.live.handle().peek(&limit.name, client).await?.into());
+    for (limit, key) in explanation.limits.iter().zip(&keys) {
+        let handle = api.live.handle();
+        let peeked = match handle.peek(&limit.name, ClientKey::Request(head)).await {
+            // Requests without the key may share one, which no request has.
+            Err(HandleError::UnreadableKey(_)) => handle.peek(&limit.name, key).await,
+            peeked => peeked,
+        };
+        left.push(peeked?.into());
     }
     Ok(Json(Explained {
         explanation,
         listed: api.live.listing_of_request(&head),
         left,
     }))
+}
+
+fn keys(explained: &explain::Explained) -> Vec<Key<'static>> {
+    match explained {
+        explain::Explained::Limited(limits) => {
+            limits.iter().map(|limit| limit.key.clone()).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Returns the operator's override of each limit that decides, if any.

@@ -44,7 +44,7 @@ impl Health {
             // The problems of an outage say already that a store fails.
             if !available && outage.is_none() {
                 problems.push(format!(
-                    "Store {name} does not answer: requests get what on_store_failure says."
+                    "Store {name} failed its last call, and no request has asked it since."
                 ));
             }
             stores.push(json!({ "name": name, "available": available, "figures": read.figures }));

@@ -7,7 +7,7 @@ use crate::api::Api;
 pub(crate) enum Reach {
     #[serde(rename = "all instances")]
     All,
-    #[serde(rename = "this instance only, until it ends")]
+    #[serde(rename = "this instance only, and lost when it restarts")]
     Here,
     #[serde(rename = "this instance only, until the store answers")]
     HereForNow,

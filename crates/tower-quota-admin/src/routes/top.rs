@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use tower_quota::{Key, TopClient, TopWindow};
+use tower_quota::{HandleError, Key, TopClient, TopWindow};
 use tower_quota_live::ListedClient;
 
 use super::count::count;
@@ -74,8 +74,10 @@ pub(crate) async fn top(
         ));
     }
     let handle = api.live.handle();
-    if let Some(limit) = limit {
-        handle.limiter(limit)?;
+    if let Some(limit) = limit
+        && let Err(error @ HandleError::UnknownLimit { .. }) = handle.limiter(limit)
+    {
+        return Err(error.into());
     }
     let window = match query.window {
         Window::Minute => TopWindow::Minute,

@@ -136,7 +136,7 @@ async fn impossible_block_is_a_problem() {
 #[tokio::test]
 async fn block_says_where_it_holds() {
     let alone = Instance::with_rules().await;
-    let here = "this instance only, until it ends";
+    let here = "this instance only, and lost when it restarts";
     assert_eq!(alone.json("/v1/blocks").await["reach"], here);
     assert_eq!(alone.json("/v1/overrides").await["reach"], here);
     assert_eq!(alone.block("ann").await["reach"], here);

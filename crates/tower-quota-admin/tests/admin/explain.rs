@@ -118,3 +118,22 @@ async fn explanation_names_what_gives_tier_and_quota() {
     let source = explained["limits"][0]["source"].as_str().unwrap();
     assert!(source.starts_with("override by tests until "), "{source}");
 }
+
+#[tokio::test]
+async fn shared_missing_key_and_units_in_use_are_shown() {
+    let instance = Instance::start().await;
+    let rules = "\
+defaults: { key: header x-api-key, missing: share }
+limits:
+  - { name: minute, quota: 5/minute }
+  - { name: exports, quota: 2 at once }
+";
+    let put = instance.put_rules(rules).header("If-None-Match", "*");
+    assert_eq!(send(put).await.status(), 200);
+    let (limits, explained) = explain(&instance, json!({ "path": "/" })).await;
+    assert_eq!(limits, ["minute", "exports"]);
+    assert_eq!(explained["left"][0]["remaining"], 5);
+    assert_eq!(explained["left"][1]["remaining"], 2);
+    let top = instance.json("/v1/top?limit=exports").await;
+    assert_eq!(top["clients"], json!([]));
+}

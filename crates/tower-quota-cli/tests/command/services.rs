@@ -439,7 +439,7 @@ fn block_on_one_instance_is_announced() {
         ],
     ] {
         let run = target.run(arguments);
-        let here = "this instance only, until it ends";
+        let here = "this instance only, and lost when it restarts";
         assert!(
             run.error
                 .contains(&format!("note: the change holds on {here}")),
@@ -466,7 +466,7 @@ fn removal_on_one_instance_is_announced() {
     let id = made["id"].as_str().unwrap();
     for arguments in [["unblock", "ann"].as_slice(), &["override", "--remove", id]] {
         let run = target.run(arguments);
-        let here = "this instance only, until it ends";
+        let here = "this instance only, and lost when it restarts";
         let note = format!("note: the change holds on {here}\n");
         assert_eq!(run.error, note);
         let out = run.expect(0);

@@ -17,7 +17,7 @@ pub struct LiveState {
     /// True if the documents of the store, such as a file, can only be read.
     pub is_read_only: bool,
     /// True if all instances see the blocks, allowances, overrides and audit records. If false, they
-    /// hold on this instance only, until it ends.
+    /// hold on this instance only, and are lost when it restarts.
     pub blocks_are_shared: bool,
     /// True if the store answered the last call.
     pub is_reachable: bool,

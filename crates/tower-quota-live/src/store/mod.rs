@@ -114,7 +114,7 @@ pub trait BlockStore: RuleStore {
     /// Returns whether all instances see the blocks, allowances, overrides and audit records of this
     /// store.
     ///
-    /// If not, they hold on this instance only, until it ends.
+    /// If not, they hold on this instance only, and are lost when it restarts.
     fn shares_blocks(&self) -> bool;
 
     /// Puts lost changes of blocks back, and returns their ids. A block is `None` if it was removed.
