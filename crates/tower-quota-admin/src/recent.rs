@@ -1,4 +1,4 @@
-//! Keeps the decisions of the last five minutes by second, and the snapshot that all streams share.
+//! Keeps the decisions of the last five minutes by second, and the snapshots that streams share.
 
 use core::cmp::Reverse;
 use core::sync::atomic::AtomicBool;
@@ -9,6 +9,8 @@ use std::time::{Instant, SystemTime};
 use serde::Serialize;
 use tokio::sync::watch;
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
+
+use crate::hide::ReadsKeys;
 
 const KEPT: usize = 300;
 
@@ -43,7 +45,8 @@ pub(crate) struct Recent {
 
 pub(crate) struct Feed {
     recent: Mutex<Recent>,
-    pub(crate) snapshots: watch::Sender<Arc<str>>,
+    snapshots: watch::Sender<Arc<str>>,
+    hidden_snapshots: watch::Sender<Arc<str>>,
     pub(crate) started: AtomicBool,
 }
 
@@ -129,7 +132,19 @@ impl Feed {
         Self {
             recent: Mutex::default(),
             snapshots: watch::Sender::new("".into()),
+            hidden_snapshots: watch::Sender::new("".into()),
             started: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the snapshots of streams whose callers may read keys, or of the other streams.
+    pub(crate) const fn snapshots(
+        &self,
+        ReadsKeys(reads_keys): ReadsKeys,
+    ) -> &watch::Sender<Arc<str>> {
+        match reads_keys {
+            true => &self.snapshots,
+            false => &self.hidden_snapshots,
         }
     }
 

@@ -13,6 +13,7 @@ use tower_quota_live::{ChangeError, RuleStoreError};
 use tower_quota_rules::Problems;
 
 pub use self::kind::ProblemKind;
+use crate::hide::HIDDEN_PROBLEMS;
 
 pub(crate) type Result<T> = core::result::Result<T, Problem>;
 
@@ -130,6 +131,11 @@ impl From<RuleStoreError> for Problem {
             RuleStoreError::ReadOnly(_) => (ProblemKind::ReadOnly, None),
             RuleStoreError::UnknownVersion(_) => (ProblemKind::NotFound, None),
             RuleStoreError::TooManyBlocks => (ProblemKind::InvalidValue, None),
+            // The reason may quote the keys of a document.
+            RuleStoreError::Unreadable { store, .. } => {
+                let detail = format!("{store} cannot be read: {HIDDEN_PROBLEMS} in `/v1/health`");
+                return Self::new(ProblemKind::Unavailable, detail);
+            }
             _ => (ProblemKind::Unavailable, None),
         };
         Self::new(kind, error).current(current)

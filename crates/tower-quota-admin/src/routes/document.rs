@@ -11,7 +11,7 @@ use crate::api::Api;
 use crate::body::DocumentBody;
 use crate::change::Change;
 use crate::extract::{Json, Query};
-use crate::hide::SeesKeys;
+use crate::hide::{DocumentForm, without_problems};
 use crate::precondition::{Expected, has, tag};
 use crate::problem::{Problem, ProblemKind, Result};
 
@@ -30,10 +30,11 @@ pub(crate) struct GetQuery {
 
 /// Returns the text of the rules in force on this instance. The ETag is their version.
 ///
-/// A caller who may not change the rules gets hashes instead of keys, unless the server shows keys.
+/// A caller who may not change the rules gets JSON with hashes instead of keys and without comments, unless the server
+/// shows keys.
 pub(crate) async fn get(
     State(api): State<Api>,
-    sees_keys: SeesKeys,
+    form: DocumentForm,
     Query(GetQuery { newest }): Query<GetQuery>,
     headers: HeaderMap,
 ) -> Result<Response> {
@@ -47,7 +48,7 @@ pub(crate) async fn get(
     Ok(if has(&headers, &tag) {
         (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response()
     } else {
-        text(sees_keys.version(&api, version).await?)
+        text(&api, &form, version).await?
     })
 }
 
@@ -59,13 +60,18 @@ fn no_rules() -> Problem {
     Problem::not_found("there are no rules yet: put the first")
 }
 
-pub(crate) fn text(version: Version) -> Response {
-    let content_type = HeaderValue::from_static("application/yaml");
-    let fields = [
-        (header::ETAG, tag(version.number, &version.hash)),
-        (header::CONTENT_TYPE, content_type),
-    ];
-    (fields, version.text).into_response()
+pub(crate) async fn text(api: &Api, form: &DocumentForm, version: Version) -> Result<Response> {
+    let tag = tag(version.number, &version.hash);
+    let (content_type, text) = match form {
+        DocumentForm::AsPut => ("application/yaml", version.text),
+        DocumentForm::Hidden { .. } => {
+            let hidden = api.live.hidden_document(version.text).await;
+            ("application/json", hidden.map_err(without_problems)?)
+        }
+    };
+    let content_type = HeaderValue::from_static(content_type);
+    let fields = [(header::ETAG, tag), (header::CONTENT_TYPE, content_type)];
+    Ok((fields, text).into_response())
 }
 
 /// Answers a change of the rules that expected the version `number`.

@@ -16,6 +16,7 @@ use tokio_stream::{Stream, StreamExt};
 use super::health::Health;
 use super::totals;
 use crate::api::{Api, ApiState};
+use crate::hide::ReadsKeys;
 use crate::problem::{Problem, ProblemKind, Result};
 use crate::recent::{Second, now, unix_ms};
 use crate::streams::Pace;
@@ -43,6 +44,7 @@ pub(crate) struct Snapshot {
 /// Events have the name `snapshot` and JSON data.
 pub(crate) async fn events(
     State(api): State<Api>,
+    reads_keys: ReadsKeys,
     author: Option<Extension<Author>>,
 ) -> Result<Sse<impl Stream<Item = core::result::Result<Event, Infallible>>>> {
     let author = author.map(|author| author.0.0).unwrap_or_default();
@@ -56,8 +58,8 @@ pub(crate) async fn events(
     })?;
     start(&api);
     let (sender, sent) = mpsc::channel(1);
-    let later = WatchStream::from_changes(api.feed.snapshots.subscribe());
-    let snapshots = tokio_stream::once(Snapshot::json(&api, true)).chain(later);
+    let later = WatchStream::from_changes(api.feed.snapshots(reads_keys).subscribe());
+    let snapshots = tokio_stream::once(Snapshot::json(&api, reads_keys, true)).chain(later);
     tokio::spawn(place.send(PACE, sender, snapshots));
     let event = |json: Arc<str>| Ok(Event::default().event("snapshot").data(json));
     Ok(Sse::new(ReceiverStream::new(sent).map(event)))
@@ -92,14 +94,17 @@ fn observe(api: &Api) {
         recent.add(now(), unix_ms(), &live.handle().decision_totals());
         recent.add_calls(live.handle().store_latency());
     }
-    if feed.snapshots.receiver_count() > 0 {
-        feed.snapshots.send_replace(Snapshot::json(api, false));
+    for reads_keys in [ReadsKeys(true), ReadsKeys(false)] {
+        let snapshots = feed.snapshots(reads_keys);
+        if snapshots.receiver_count() > 0 {
+            snapshots.send_replace(Snapshot::json(api, reads_keys, false));
+        }
     }
 }
 
 impl Snapshot {
-    fn json(api: &Api, all: bool) -> Arc<str> {
-        let health = Health::of(api);
+    fn json(api: &Api, reads_keys: ReadsKeys, all: bool) -> Arc<str> {
+        let health = Health::of(api, reads_keys);
         let recent = api.feed.recent();
         let (limits, more_limits) = totals::listed(api, &recent.last_minute());
         let names: Vec<_> = limits.iter().map(|totals| totals.limit.as_str()).collect();

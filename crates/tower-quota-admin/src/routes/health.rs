@@ -9,6 +9,7 @@ use tower_quota_live::{LiveState, Time};
 
 use crate::api::Api;
 use crate::extract::Json;
+use crate::hide::{ReadsKeys, hide_error};
 use crate::recent::now;
 
 #[derive(Serialize)]
@@ -30,9 +31,12 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    pub(crate) fn of(api: &Api) -> Self {
+    pub(crate) fn of(api: &Api, ReadsKeys(reads_keys): ReadsKeys) -> Self {
         let handle = api.live.handle();
-        let rules = api.live.follows_store().then(|| api.live.state());
+        let mut rules = api.live.follows_store().then(|| api.live.state());
+        if !reads_keys {
+            rules.iter_mut().for_each(hide_error);
+        }
         let outage = handle.recent_outage();
         let mut problems = Vec::new();
         problems.extend(outage.iter().flat_map(of_outage));
@@ -140,8 +144,8 @@ fn time_of(instant: Instant) -> Time {
 
 /// Returns the health of this instance, its rules, stores, breakers, queues and leases. The status
 /// is always 200.
-pub(crate) async fn health(State(api): State<Api>) -> Json<Health> {
-    Json(Health::of(&api))
+pub(crate) async fn health(State(api): State<Api>, reads_keys: ReadsKeys) -> Json<Health> {
+    Json(Health::of(&api, reads_keys))
 }
 
 /// Returns 200 if rules are in force on this instance, even from the local copy, otherwise 503.

@@ -9,7 +9,7 @@ use super::document::{in_force, put_version, text};
 use crate::api::{Api, CheckPlace};
 use crate::change::Change;
 use crate::extract::{Json, Path, Query};
-use crate::hide::{SeesKeys, hide_difference};
+use crate::hide::{DocumentForm, HIDDEN_PROBLEMS, ReadsKeys, without_problems};
 use crate::precondition::Expected;
 use crate::problem::Result;
 
@@ -41,11 +41,15 @@ pub(crate) struct RollbackBody {
 /// Lists the versions in the source without their texts, the newest first.
 pub(crate) async fn history(
     State(api): State<Api>,
+    ReadsKeys(reads_keys): ReadsKeys,
     Query(query): Query<CountQuery>,
 ) -> Result<Json<Value>> {
     let mut versions = Vec::new();
     for version in api.live.history(query.or(ALL_VERSIONS)?).await? {
-        let fate = api.live.fate(&version);
+        let mut fate = api.live.fate(&version);
+        if !reads_keys && let Some(reason) = &mut fate.rejected {
+            *reason = HIDDEN_PROBLEMS.to_owned();
+        }
         versions.push(HistoryVersion { version, fate });
     }
     let current = api.live.stored().await?.current;
@@ -55,18 +59,18 @@ pub(crate) async fn history(
 /// Returns the text of a version.
 pub(crate) async fn version(
     State(api): State<Api>,
-    sees_keys: SeesKeys,
+    form: DocumentForm,
     Path(number): Path<u64>,
 ) -> Result<Response> {
     let version = api.version(number).await?;
-    Ok(text(sees_keys.version(&api, version).await?))
+    text(&api, &form, version).await
 }
 
 /// Lists the differences between two versions, by path.
 pub(crate) async fn diff(
     State(api): State<Api>,
     _place: CheckPlace,
-    sees_keys: SeesKeys,
+    ReadsKeys(reads_keys): ReadsKeys,
     Query(DiffQuery { from, to }): Query<DiffQuery>,
 ) -> Result<Json<Value>> {
     let before = api.version(from).await?;
@@ -75,13 +79,13 @@ pub(crate) async fn diff(
         None => in_force(&api)?.version.clone(),
     };
     let to = after.number;
-    let mut hidden = sees_keys.hidden(&api, &before).await?;
-    hidden.extend(sees_keys.hidden(&api, &after).await?);
-    let compared = api.live.differences(before, after, MOST_DIFFERENCES);
-    let mut compared = compared.await?;
-    for difference in &mut compared.differences {
-        hide_difference(difference, &hidden);
-    }
+    let compared = if reads_keys {
+        let compared = api.live.differences(before, after, MOST_DIFFERENCES);
+        compared.await?
+    } else {
+        let compared = api.live.hidden_differences(before, after, MOST_DIFFERENCES);
+        compared.await.map_err(without_problems)?
+    };
     Ok(Json(json!({
         "from": from,
         "to": to,

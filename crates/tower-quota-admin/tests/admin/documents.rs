@@ -1,12 +1,12 @@
 //! Tests to put, read, compare and roll back rules, with conflicts and the history.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use reqwest::Method;
+use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
-use tower_quota_admin::ProblemKind;
+use tower_quota_admin::{ProblemKind, Role};
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{LiveOptions, MemoryRules, NewVersion, RedisRules, RuleStore};
 
@@ -260,19 +260,59 @@ async fn broken_version_is_shown_on_request() {
     assert_eq!(send(put).await.status(), 200);
 }
 
+#[expect(clippy::disallowed_methods, reason = "the test compares real times")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Returns the answers to a request of each token at once, while the service answers other requests.
+async fn answers_during_service(
+    instance: &Instance,
+    path: &str,
+    tokens: &[String; 4],
+) -> Vec<Response> {
+    let start = now();
+    let requests = tokens.each_ref().map(|token| {
+        let request = instance.anonymous(Method::GET, path).bearer_auth(token);
+        tokio::spawn(request.send())
+    });
+    let (mut asked, mut longest) = (0, Duration::ZERO);
+    while !requests.iter().all(JoinHandle::is_finished) {
+        let ask = now();
+        instance.ask("ann").await;
+        longest = longest.max(ask.elapsed());
+        asked += 1;
+    }
+    // This runtime has one thread. If the work ran on it, other requests would wait for most of the time.
+    let all = start.elapsed();
+    assert!(
+        asked > 40 && longest * 10 < all,
+        "{path}: {asked} requests, one waited {longest:?} of {all:?}"
+    );
+    let mut answers = Vec::new();
+    for request in requests {
+        answers.push(request.await.unwrap().unwrap());
+    }
+    answers
+}
+
 #[tokio::test]
 async fn service_goes_on_during_large_diffs() {
     // Four diffs take longer than the default deadline of the API on a busy machine. A token has one at a time.
-    let token = |number: usize| format!("a token for diff {number}");
-    let options = [0, 1, 2, 3].into_iter().fold(
-        options().timeout(Duration::from_secs(600)),
-        |options, number| options.bearer_token(format!("diff {number}"), token(number)),
-    );
+    let mut options = options().timeout(Duration::from_secs(600));
+    let authors = [0, 1, 2, 3].map(|number| format!("a token for diff {number}"));
+    let readers = [0, 1, 2, 3].map(|number| format!("a token of reader {number}"));
+    for token in &authors {
+        options = options.bearer_token(token, token);
+    }
+    for token in &readers {
+        options = options.bearer_token_of_role(Role::Read, token, token);
+    }
     let instance = Instance::with(MemoryRules::new(), options).await;
     let first = instance.put_rules(RULES).header("If-None-Match", "*");
     assert_eq!(send(first).await.status(), 200);
     let mut large = format!("{RULES}overrides:\n");
-    for client in 0..8_000 {
+    for client in 0..10_000 {
         large += &format!(
             "  client{client}: {{ limits: {{ minute: {}/minute }} }}\n",
             client + 1
@@ -280,22 +320,18 @@ async fn service_goes_on_during_large_diffs() {
     }
     let put = instance.put_rules(&large).header("If-Match", "*");
     assert_eq!(send(put).await.status(), 200);
-    let diffs = [0, 1, 2, 3].map(|number| {
-        let diff = instance.anonymous(Method::GET, "/v1/rules/diff?from=1&to=2");
-        tokio::spawn(diff.bearer_auth(token(number)).send())
-    });
-    let mut asked = 0;
-    while !diffs.iter().all(JoinHandle::is_finished) {
-        instance.ask("ann").await;
-        asked += 1;
+    for tokens in [&authors, &readers] {
+        let path = "/v1/rules/diff?from=1&to=2";
+        for diff in answers_during_service(&instance, path, tokens).await {
+            let diff: Value = diff.json().await.unwrap();
+            assert_eq!(diff["differences"].as_array().unwrap().len(), 1_000);
+            assert_eq!(diff["more"], 9_000);
+        }
     }
-    for diff in diffs {
-        let diff: Value = diff.await.unwrap().unwrap().json().await.unwrap();
-        assert_eq!(diff["differences"].as_array().unwrap().len(), 1_000);
-        assert_eq!(diff["more"], 7_000);
+    for document in answers_during_service(&instance, "/v1/rules", &readers).await {
+        let document: Value = document.json().await.unwrap();
+        assert_eq!(document["overrides"].as_object().unwrap().len(), 10_000);
     }
-    // This runtime has one thread. If diffs ran on it, only a few requests would pass in between.
-    assert!(asked > 40, "{asked} requests");
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod errors;
 mod explain;
 mod fields;
 mod health;
+mod hidden_keys;
 mod openapi;
 mod overrides;
 mod page;

@@ -174,7 +174,7 @@ impl LiveRules {
     }
 
     /// Returns the keys of all limits, with the limits from your code.
-    fn keys(&self) -> Vec<Arc<dyn KeyExtractor>> {
+    pub(super) fn keys(&self) -> Vec<Arc<dyn KeyExtractor>> {
         let Some(in_force) = self.in_force() else {
             return Vec::new();
         };

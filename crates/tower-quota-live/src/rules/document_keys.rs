@@ -1,138 +1,283 @@
-//! Finds the keys that a document names, for readers who may not see keys.
+//! Gives documents to readers who may not see keys.
 
-use serde_json::Value;
+use core::mem;
+use std::collections::HashMap;
 
-use super::{BlockTarget, LiveRules};
-use crate::blocks::Target;
+use tower_quota_rules::{Document, KeyPattern, LimitRule, Many, Match, SampleRequest};
+
+use super::{LiveRules, VersionDifferences};
 use crate::error::ChangeError;
 use crate::follow::Work;
-
-/// The fields with conditions on requests, which name keys.
-const CONDITIONS: [&str; 8] = [
-    "assign", "skip", "allow", "block", "match", "when", "unless", "not",
-];
+use crate::version::Version;
 
 impl LiveRules {
-    /// Returns the keys that a document names, each with `hash:` and the hash of the client, or
-    /// `hidden` if the key fits no single scope. The longest key is first.
+    /// Returns a document as JSON, with the hashes of clients instead of their keys.
     ///
-    /// Replace the keys in texts for readers who may not see keys.
+    /// A key becomes `hash:` and the hash of the client, as in lists and audit records. If a key fits no single scope,
+    /// or if a text may contain a key, you get `hidden-1`, `hidden-2` and so on. Comments are absent. Patterns with a
+    /// star and the names of tiers stay.
     ///
     /// # Errors
-    /// Returns [`ChangeError::Invalid`] if the document is unreadable.
-    pub async fn document_keys(
-        &self,
-        text: impl Into<String>,
-    ) -> Result<Vec<(String, String)>, ChangeError> {
-        let text = text.into();
-        let reading = self.shared.work(Work::Check, move |shared| {
-            let rules = shared.read(&text)?;
-            // A document always serializes.
-            Ok(keys_of(
-                &serde_json::to_value(rules.document()).unwrap_or_default(),
-            ))
+    /// Returns [`ChangeError::Invalid`] if the document is unreadable. Its problems may quote keys.
+    pub async fn hidden_document(&self, text: impl Into<String>) -> Result<String, ChangeError> {
+        let (live, text) = (self.clone(), text.into());
+        let hiding = self.shared.work(Work::Check, move |shared| {
+            let mut document = shared.read(&text)?.document().clone();
+            live.hide_keys(&mut [&mut document]);
+            Ok(document.to_text())
         });
-        let keys: Result<Vec<String>, ChangeError> = reading.await?;
-        let hashed = |key: String| {
-            let target = self.block_target(BlockTarget::Text(&key));
-            let hash = match target {
-                Ok(Target::Key { hash, .. }) => format!("hash:{hash}"),
-                _ => "hidden".to_owned(),
-            };
-            (key, hash)
+        hiding.await?
+    }
+
+    /// Compares versions like [`differences`](Self::differences), with keys
+    /// [hidden](Self::hidden_document).
+    ///
+    /// # Errors
+    /// Returns [`ChangeError::Invalid`] if a version is unreadable. Its problems may quote keys.
+    pub async fn hidden_differences(
+        &self,
+        old: Version,
+        new: Version,
+        most: usize,
+    ) -> Result<VersionDifferences, ChangeError> {
+        let live = self.clone();
+        let compare = self.shared.work(Work::Check, move |shared| {
+            let mut old = shared.read(&old.text)?.document().clone();
+            let mut new = shared.read(&new.text)?.document().clone();
+            live.hide_keys(&mut [&mut old, &mut new]);
+            Ok(VersionDifferences::between(&old, &new, most))
+        });
+        compare.await?
+    }
+
+    fn hide_keys(&self, documents: &mut [&mut Document]) {
+        let scopes = self.keys();
+        let hash = |text: &str| {
+            let keys = scopes.iter().filter_map(|scope| scope.parse(text));
+            let mut keys = keys.filter(|key| !key.as_bytes().is_empty());
+            let key = keys.next()?;
+            let is_single = keys.all(|other| other == key);
+            is_single.then(|| self.key_hash(&key))
         };
-        Ok(keys?.into_iter().map(hashed).collect())
-    }
-}
-
-fn keys_of(document: &Value) -> Vec<String> {
-    let mut keys = Vec::new();
-    if let Some(overrides) = document["overrides"].as_object() {
-        keys.extend(overrides.keys().cloned());
-    }
-    collect(document, &mut keys);
-    // A pattern such as `sk_free_*` is no key. A header may have the name of a tier, which clients may see.
-    keys.retain(|key| !key.is_empty() && !key.contains('*') && document["tiers"][key].is_null());
-    keys.sort_unstable_by(|one, other| (other.len(), other).cmp(&(one.len(), one)));
-    keys.dedup();
-    keys
-}
-
-/// Collects the keys from the conditions and sample requests in a part of a document.
-fn collect(part: &Value, keys: &mut Vec<String>) {
-    if let Some(fields) = part.as_object() {
-        for (name, field) in fields {
-            if CONDITIONS.contains(&name.as_str()) {
-                for item in items(field) {
-                    texts(&item["key"], keys);
-                    texts(&item["header"], keys);
-                    texts(&item["claim"], keys);
-                }
-            }
-            if name == "request" {
-                texts(&field["headers"], keys);
-                texts(&field["keys"], keys);
-                let path = field["path"].as_str().unwrap_or_default();
-                keys.extend(path.split_once('?').map(|(_, query)| query.to_owned()));
-            }
-            collect(field, keys);
+        let mut names = HiddenNames::new(&hash);
+        for document in documents {
+            names.hide(document);
         }
     }
-    for item in part.as_array().into_iter().flatten() {
-        collect(item, keys);
+}
+
+/// The names that replace keys.
+struct HiddenNames<'a> {
+    hash: &'a dyn Fn(&str) -> Option<String>,
+    numbers: HashMap<String, usize>,
+}
+
+impl<'a> HiddenNames<'a> {
+    fn new(hash: &'a dyn Fn(&str) -> Option<String>) -> Self {
+        Self {
+            hash,
+            numbers: HashMap::new(),
+        }
+    }
+
+    fn of_key(&mut self, key: &str) -> String {
+        match (self.hash)(key) {
+            Some(hash) => format!("hash:{hash}"),
+            None => self.of_text(key),
+        }
+    }
+
+    fn of_text(&mut self, text: &str) -> String {
+        let next = self.numbers.len() + 1;
+        let number = self.numbers.entry(text.to_owned()).or_insert(next);
+        format!("hidden-{number}")
+    }
+
+    fn hide(&mut self, document: &mut Document) {
+        let Document {
+            tiers,
+            limits,
+            assign,
+            overrides,
+            routes,
+            skip,
+            allow,
+            block,
+            tests,
+            ..
+        } = document;
+        for (key, rule) in mem::take(overrides) {
+            let mut name = self.of_key(&key);
+            // Two addresses of an IPv6 network are the same client.
+            if overrides.contains_key(name.as_str()) {
+                name = self.of_text(&key);
+            }
+            overrides.insert(name.into(), rule);
+        }
+        let is_tier = |text: &str| tiers.contains_key(text);
+        for rule in assign {
+            self.hide_in_patterns(rule.key.as_mut(), &|_| false);
+            self.hide_in_conditions(rule.when.as_mut(), &is_tier);
+        }
+        for route in routes {
+            self.hide_in_match(&mut route.matching, &is_tier);
+            self.hide_in_limits(&mut route.limits, &is_tier);
+        }
+        self.hide_in_limits(limits, &is_tier);
+        for matching in skip.iter_mut().chain(allow).chain(block) {
+            self.hide_in_match(matching, &is_tier);
+        }
+        for test in tests {
+            self.hide_in_request(&mut test.request, &is_tier);
+        }
+    }
+
+    fn hide_in_limits(&mut self, limits: &mut [LimitRule], is_tier: &dyn Fn(&str) -> bool) {
+        for limit in limits {
+            self.hide_in_conditions(limit.when.as_mut(), is_tier);
+            self.hide_in_conditions(limit.unless.as_mut(), is_tier);
+        }
+    }
+
+    fn hide_in_conditions(
+        &mut self,
+        conditions: Option<&mut Many<Match>>,
+        is_tier: &dyn Fn(&str) -> bool,
+    ) {
+        for matching in conditions.into_iter().flat_map(|many| &mut many.0) {
+            self.hide_in_match(matching, is_tier);
+        }
+    }
+
+    fn hide_in_match(&mut self, matching: &mut Match, is_tier: &dyn Fn(&str) -> bool) {
+        self.hide_in_patterns(matching.key.as_mut(), &|_| false);
+        // A header may have the name of a tier, which clients may see.
+        let values = matching.header.values_mut();
+        for patterns in values.chain(matching.claim.values_mut()) {
+            self.hide_in_patterns(Some(patterns), is_tier);
+        }
+        self.hide_in_conditions(matching.not.as_mut(), is_tier);
+    }
+
+    fn hide_in_patterns(
+        &mut self,
+        patterns: Option<&mut Many<KeyPattern>>,
+        is_tier: &dyn Fn(&str) -> bool,
+    ) {
+        for pattern in patterns.into_iter().flat_map(|many| &mut many.0) {
+            let (literal, is_key) = pattern.literal_prefix();
+            let literal = String::from_utf8_lossy(&literal);
+            let name = match is_key {
+                true if is_tier(&literal) => continue,
+                true => self.of_key(&literal),
+                false if has_star(pattern.as_str()) => continue,
+                false => self.of_text(pattern.as_str()),
+            };
+            if let Ok(name) = name.parse() {
+                *pattern = name;
+            }
+        }
+    }
+
+    fn hide_in_request(&mut self, request: &mut SampleRequest, is_tier: &dyn Fn(&str) -> bool) {
+        for value in request.headers.values_mut().flat_map(|many| &mut many.0) {
+            if !is_tier(value) {
+                *value = self.of_key(value).into();
+            }
+        }
+        for key in request.keys.values_mut() {
+            *key = self.of_key(key);
+        }
+        if let Some(path) = &mut request.path
+            && let Some((before, query)) = path.split_once('?')
+        {
+            *path = format!("{before}?{}", self.of_text(query)).into();
+        }
     }
 }
 
-/// Returns the values of a field that may have one value or a list.
-fn items(field: &Value) -> &[Value] {
-    match field {
-        Value::Array(values) => values,
-        one => core::slice::from_ref(one),
+/// Returns whether a pattern such as `sk_free_*` has a star that no backslash escapes.
+fn has_star(pattern: &str) -> bool {
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '*' => return true,
+            '\\' => drop(letters.next()),
+            _ => {}
+        }
     }
-}
-
-fn texts(value: &Value, keys: &mut Vec<String>) {
-    match value {
-        Value::String(text) => keys.push(text.clone()),
-        Value::Array(values) => values.iter().for_each(|value| texts(value, keys)),
-        Value::Object(fields) => fields.values().for_each(|value| texts(value, keys)),
-        _ => {}
-    }
+    false
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use tower_quota_rules::Document;
+
+    use super::HiddenNames;
 
     #[test]
-    fn keys_of_all_parts_are_found() {
-        let document = json!({
-            "defaults": { "key": "header x-api-key" },
-            "tiers": { "gold": { "limits": { "minute": "9/minute" } } },
-            "overrides": { "sk_1": { "tier": "gold" } },
-            "assign": [
-                { "key": "sk_free_*", "tier": "free" },
-                { "key": "sk_22", "tier": "gold" },
-                { "when": { "header": { "x-plan": "gold" }, "claim": { "sub": ["sk_f01", "sk_f02"] } }, "tier": "gold" },
-            ],
-            "allow": [{ "not": [{ "claim": { "sub": "sk_f03" } }] }],
-            "block": [{ "key": ["sk_333", "sk_1"] }, { "network": "10.0.0.0/8" }, { "header": { "x-api-key": "sk_f04" } }],
-            "skip": [{ "header": { "cookie": "sk_f05" } }],
-            "limits": [{ "name": "minute", "key": "header x-api-key", "when": { "key": "sk_f06" }, "unless": [{ "key": "sk_f07" }] }],
-            "routes": [{
-                "match": { "header": { "x-api-key": "sk_f08" } },
-                "limits": [{ "name": "route", "when": { "header": { "x-api-key": ["sk_f09"] } } }],
-            }],
-            "tests": [{ "request": {
-                "path": "/search?api_key=sk_f10",
-                "headers": { "x-api-key": "sk_4444" },
-                "keys": { "code tenant": "sk_f11" },
-            } }],
-        });
-        let mut expected = vec!["api_key=sk_f10".to_owned(), "sk_4444".to_owned()];
-        let of_conditions = [11, 9, 8, 7, 6, 5, 4, 3, 2, 1];
-        expected.extend(of_conditions.map(|number| format!("sk_f{number:02}")));
-        expected.extend(["sk_333", "sk_22", "sk_1"].map(str::to_owned));
-        assert_eq!(super::keys_of(&document), expected);
+    fn keys_of_all_parts_are_hidden() {
+        let document = r#"
+defaults: { key: header x-api-key }
+limits: [{ name: minute, quota: 9/minute, when: { key: sk_1 }, unless: [{ key: sk_2 }, { key: sk_3 }] }]
+tiers: { gold: { limits: { minute: 9/minute } }, free: {} }
+overrides: { sk_4: { tier: gold }, gold: { tier: free } }
+assign:
+  - { key: "sk_free_*", tier: free }
+  - { key: sk_5, tier: gold }
+  - { when: { header: { x-plan: gold }, claim: { sub: [sk_6, sk_7] } }, tier: gold }
+allow: [{ not: [{ claim: { sub: sk_8 } }, { key: "sk_9?" }] }]
+block: [{ key: [sk_10, sk_4, "sk_\\*11"] }, { network: 10.0.0.0/8 }]
+skip: [{ header: { cookie: "sk_\\*12?" } }]
+routes:
+  - match: { header: { x-api-key: sk_13 } }
+    limits: [{ name: route, quota: 1/day, when: { header: { x-api-key: [sk_14] } } }]
+tests:
+  - request:
+      path: /search?api_key=sk_15
+      headers: { x-api-key: sk_16, x-plan: gold }
+      keys: { code tenant: sk_17 }
+    expect: {}
+"#;
+        let mut document = Document::parse(document).unwrap();
+        let of_pattern = |key: &str| (!key.ends_with("_4")).then(|| key.replace("sk_", "h"));
+        HiddenNames::new(&of_pattern).hide(&mut document);
+        let text = document.to_text();
+        assert_eq!(text.matches("sk_").count(), 1, "{text}");
+        assert!(text.contains("sk_free_*"), "{text}");
+        let expected = Document::parse(
+            r#"
+defaults: { key: header x-api-key }
+limits: [{ name: minute, quota: 9/minute, when: { key: "hash:h1" }, unless: [{ key: "hash:h2" }, { key: "hash:h3" }] }]
+tiers: { gold: { limits: { minute: 9/minute } }, free: {} }
+overrides: { hidden-1: { tier: gold }, "hash:gold": { tier: free } }
+assign:
+  - { key: "sk_free_*", tier: free }
+  - { key: "hash:h5", tier: gold }
+  - { when: { header: { x-plan: gold }, claim: { sub: ["hash:h6", "hash:h7"] } }, tier: gold }
+allow: [{ not: [{ claim: { sub: "hash:h8" } }, { key: hidden-3 }] }]
+block: [{ key: ["hash:h10", hidden-1, "hash:h*11"] }, { network: 10.0.0.0/8 }]
+skip: [{ header: { cookie: hidden-2 } }]
+routes:
+  - match: { header: { x-api-key: "hash:h13" } }
+    limits: [{ name: route, quota: 1/day, when: { header: { x-api-key: ["hash:h14"] } } }]
+tests:
+  - request:
+      path: /search?hidden-4
+      headers: { x-api-key: "hash:h16", x-plan: gold }
+      keys: { code tenant: "hash:h17" }
+    expect: {}
+"#,
+        );
+        assert_eq!(text, expected.unwrap().to_text());
+    }
+
+    #[test]
+    fn keys_of_one_client_stay_apart() {
+        let document = "overrides: { 2001:db8::1: { tier: a }, 2001:db8::2: { tier: b } }";
+        let mut document = Document::parse(document).unwrap();
+        HiddenNames::new(&|_| Some("1".to_owned())).hide(&mut document);
+        let keys: Vec<&str> = document.overrides.keys().map(|key| &**key).collect();
+        assert_eq!(keys, ["hash:1", "hidden-1"]);
     }
 }

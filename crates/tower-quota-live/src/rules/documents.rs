@@ -1,4 +1,4 @@
-use tower_quota_rules::{Difference, Problems, Rules, TestReport};
+use tower_quota_rules::{Difference, Document, Problems, Rules, TestReport};
 
 use super::LiveRules;
 use crate::audit::{Action, AuditRecord};
@@ -18,6 +18,20 @@ pub struct VersionDifferences {
     pub more: usize,
     /// The names of the limits that the later version lacks.
     pub lost_limits: Vec<String>,
+}
+
+impl VersionDifferences {
+    pub(super) fn between(old: &Document, new: &Document, most: usize) -> Self {
+        let mut differences = old.differences(new);
+        let more = differences.len().saturating_sub(most);
+        differences.truncate(most);
+        let lost_limits = old.lost_limits(new).into_iter().map(String::from);
+        Self {
+            differences,
+            more,
+            lost_limits: lost_limits.collect(),
+        }
+    }
 }
 
 impl LiveRules {
@@ -134,15 +148,7 @@ impl LiveRules {
             let old = shared.read(&old.text)?;
             let new = shared.read(&new.text)?;
             let (old, new) = (old.document(), new.document());
-            let mut differences = old.differences(new);
-            let more = differences.len().saturating_sub(most);
-            differences.truncate(most);
-            let lost_limits = old.lost_limits(new).into_iter().map(String::from);
-            Ok(VersionDifferences {
-                differences,
-                more,
-                lost_limits: lost_limits.collect(),
-            })
+            Ok(VersionDifferences::between(old, new, most))
         });
         compare.await?
     }
