@@ -42,7 +42,7 @@ pub struct LiveOptions {
     pub(crate) without_rules: Option<WithoutRules>,
     pub(crate) local_copy: Option<PathBuf>,
     pub(crate) blocks: Option<Arc<dyn BlockStore>>,
-    pub(crate) key_seed: [u8; 16],
+    pub(crate) key_seed: Option<[u8; 16]>,
     pub(crate) readable_keys: bool,
     pub(crate) reader: Arc<ReadDocument>,
     pub(crate) with_policy: Arc<WithPolicy>,
@@ -60,7 +60,7 @@ impl LiveOptions {
             without_rules: None,
             local_copy: None,
             blocks: None,
-            key_seed: *b"tower-quota keys",
+            key_seed: None,
             readable_keys: false,
             reader: Arc::new(Rules::parse),
             with_policy: Arc::new(|policy| policy),
@@ -74,7 +74,8 @@ impl LiveOptions {
     ///
     /// Instances [share](Self::shared_top) their top clients under the prefix of the counters, and hash keys with
     /// [a seed](Self::key_seed) from the prefix and the secret of the counters. Services with different prefixes then show
-    /// different hashes of a key. Blocks from an earlier seed do not match.
+    /// different hashes of a key. Blocks from an earlier seed do not match. Without a secret of the counters, the prefix
+    /// is enough to compute the hashes, also in your logs. Call [`key_seed`](Self::key_seed) to keep them secret.
     ///
     /// ```no_run
     /// use tower_quota_live::{LiveOptions, RedisRules};
@@ -160,10 +161,14 @@ impl LiveOptions {
 
     /// Sets the secret for hashes of keys in stores, lists and logs.
     ///
-    /// Use the same secret on all instances. Without a secret, a reader of the store can test keys
-    /// against your blocks. A new secret ends the blocks and overrides of keys.
+    /// Use the same secret on all instances. It replaces a seed that you passed to
+    /// [`trace_store_calls`](tower_quota::RateLimitLayer::trace_store_calls), so that your logs have the hashes of the admin
+    /// API. A new secret ends the blocks and overrides of keys.
+    ///
+    /// Without a secret, live rules hash keys with a public constant. A reader of the store can then test keys against your
+    /// blocks. Events and spans have the same hashes, unless you passed a seed to `trace_store_calls`.
     pub const fn key_seed(mut self, seed: [u8; 16]) -> Self {
-        self.key_seed = seed;
+        self.key_seed = Some(seed);
         self
     }
 

@@ -16,6 +16,9 @@ use crate::refusals::RefusalLog;
 use crate::store::{BlockStore, RuleStore, with_blocks};
 use crate::version::VersionInfo;
 
+/// The seed of instances without a secret, so that they agree on the ids of blocks.
+const PUBLIC_SEED: [u8; 16] = *b"tower-quota keys";
+
 pub(crate) struct FollowedRules {
     pub(crate) handle: RateLimitHandle<BoxStore>,
     pub(crate) store: Arc<dyn BlockStore>,
@@ -55,9 +58,12 @@ impl FollowedRules {
         options: LiveOptions,
         follows_store: bool,
     ) -> Self {
-        let blocks = Arc::new(BlockSet::new(options.key_seed));
+        let blocks = Arc::new(BlockSet::new(options.key_seed.unwrap_or(PUBLIC_SEED)));
         let refusals = Arc::new(RefusalLog::new());
-        handle.hash_keys_with(options.key_seed);
+        match options.key_seed {
+            Some(seed) => handle.hash_keys_with(seed),
+            None => handle.hash_keys_by_default(PUBLIC_SEED),
+        }
         handle.find_clients_with({
             let blocks = Arc::clone(&blocks);
             move |head| blocks.client_of(head)

@@ -26,6 +26,9 @@ use super::store::{MemoryRules, RuleStore, RuleStoreError};
 /// Background tasks follow the store until you [close](Self::close) the rules. Clones share the
 /// tasks. Changes are logged to the tracing target `tower_quota::audit` and to the store's audit
 /// log.
+///
+/// Start live rules once for each layer. Live rules that you start later on the same layer replace its policy, remember
+/// its refusals, and set the seed of its hashes, in place of the earlier ones.
 #[derive(Clone)]
 pub struct LiveRules {
     shared: Arc<FollowedRules>,
@@ -172,11 +175,13 @@ impl LiveRules {
 impl<S: Store> From<RateLimitHandle<S>> for LiveRules {
     /// Operates a layer with a policy from your code, without a store.
     ///
-    /// Audit records of resets and grants stay in the memory of this process. Blocks have no
-    /// effect.
+    /// Audit records of resets and grants stay in the memory of this process. Blocks have no effect. Hashes of keys use
+    /// the seed of the layer, which is random, and differs between processes, until you call
+    /// [`hash_keys_with`](RateLimitHandle::hash_keys_with).
     fn from(handle: RateLimitHandle<S>) -> Self {
         let store = Arc::new(MemoryRules::new());
-        let shared = FollowedRules::new(handle.boxed(), store, LiveOptions::new(), false);
+        let options = LiveOptions::new().key_seed(handle.key_seed());
+        let shared = FollowedRules::new(handle.boxed(), store, options, false);
         Self {
             shared: Arc::new(shared),
             tasks: Arc::default(),

@@ -1,12 +1,16 @@
 //! Tests the log lines of audited changes and of documents.
 
+use std::convert::Infallible;
 use std::fmt::{Debug, Write};
 use std::fs;
 use std::sync::{Arc, Mutex};
 
-use tower_quota::{MemoryStore, Quota};
+use http::{Request, Response};
+use tower::{Layer, ServiceExt, service_fn};
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 use tower_quota_live::{
-    BlockTarget, FileRules, LiveOptions, MemoryRules, RefusalFilter, RuleStore, Time, WithoutRules,
+    BlockTarget, FileRules, LiveOptions, LiveRules, MemoryRules, RefusalFilter, RuleStore, Time,
+    WithoutRules,
 };
 use tower_quota_rules::Rules;
 use tracing::field::{Field, Visit};
@@ -173,6 +177,80 @@ async fn trace_names_clients_that_no_limit_refused() {
             assert!(event.contains(&field), "{field} in {event}");
         }
     }
+}
+
+/// Sends two requests of ann to a layer that admits one, and returns whether the event of the refusal has the hash of ann
+/// by this seed.
+async fn is_logged_by(
+    seed: &[u8; 16],
+    layer: &RateLimitLayer<MemoryStore>,
+    live: &LiveRules,
+) -> bool {
+    let log = Log::default();
+    let _recording = tower_quota_dev::record_log(log.clone());
+    for _ in 0..2 {
+        let inner = service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(())));
+        let request = Request::get("/").header("user", "ann").body(()).unwrap();
+        layer.layer(inner).oneshot(request).await.unwrap();
+    }
+    let ann = live.handle().key("one", "ann").unwrap();
+    let expected = format!("client={:016x}", ann.digest(seed) >> 64);
+    let [event] = &log.lines("request decided")[..] else {
+        unreachable!("{:?}", log.0)
+    };
+    event.contains(&expected)
+}
+
+fn layer() -> RateLimitLayer<MemoryStore> {
+    let limit = Limit::new("one", Quota::per_day(1)).by(key::header("user"));
+    let policy = Policy::new().limit(limit);
+    RateLimitLayer::new(MemoryStore::new(), policy).trace_decisions(0)
+}
+
+#[tokio::test]
+async fn seed_of_layer_outlives_the_default() {
+    let (of_layer, of_options) = ([7; 16], [8; 16]);
+    let started = async |layer: &RateLimitLayer<MemoryStore>, options: LiveOptions| {
+        let options = options.without_rules(WithoutRules::Refuse);
+        let live = LiveRules::start(layer.handle(), MemoryRules::new(), options);
+        let live = live.await.unwrap();
+        live.put(None, new(1)).await.unwrap();
+        live
+    };
+    let secret = layer().trace_store_calls(of_layer);
+    let live = started(&secret, LiveOptions::new()).await;
+    assert!(is_logged_by(&of_layer, &secret, &live).await);
+
+    let secret = layer().trace_store_calls(of_layer);
+    let live = started(&secret, LiveOptions::new().key_seed(of_options)).await;
+    assert!(is_logged_by(&of_options, &secret, &live).await);
+
+    let without = layer();
+    let live = started(&without, LiveOptions::new()).await;
+    assert!(is_logged_by(b"tower-quota keys", &without, &live).await);
+}
+
+#[tokio::test]
+async fn live_rules_of_a_handle_use_its_seed() {
+    let of_layer = [7; 16];
+    let secret = layer().trace_store_calls(of_layer);
+    let live = LiveRules::from(secret.handle());
+    assert!(is_logged_by(&of_layer, &secret, &live).await);
+    let ann = live.handle().key("one", "ann").unwrap();
+    let expected = format!("{:016x}", ann.digest(&of_layer) >> 64);
+    assert_eq!(live.key_hash(&ann), expected);
+
+    // The default seed is random.
+    let without = layer();
+    let live = LiveRules::from(without.handle());
+    assert!(!is_logged_by(b"tower-quota keys", &without, &live).await);
+    let logged = Log::default();
+    let _recording = tower_quota_dev::record_log(logged.clone());
+    let inner = service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(())));
+    let request = Request::get("/").header("user", "ann").body(()).unwrap();
+    without.layer(inner).oneshot(request).await.unwrap();
+    let hash = live.key_hash(&ann);
+    assert_eq!(logged.lines(&format!("client={hash}")).len(), 1);
 }
 
 #[tokio::test]

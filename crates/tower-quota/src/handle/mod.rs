@@ -477,7 +477,22 @@ impl<S: Store> RateLimitHandle<S> {
     /// [`trace_store_calls`](RateLimitLayer::trace_store_calls).
     pub fn hash_keys_with(&self, key_seed: [u8; 16]) {
         self.shared
-            .change(|settings| settings.key_seed = KeySeed(key_seed));
+            .change(|settings| settings.key_seed = KeySeed::chosen(key_seed));
+    }
+
+    /// Sets the secret like [`hash_keys_with`](Self::hash_keys_with), unless you set another one before.
+    pub fn hash_keys_by_default(&self, key_seed: [u8; 16]) {
+        self.shared.change(|settings| {
+            if settings.key_seed.is_default {
+                settings.key_seed.bytes = key_seed;
+            }
+        });
+    }
+
+    /// Returns the secret for the hashes of keys in events and spans. The default is random.
+    #[must_use]
+    pub fn key_seed(&self) -> [u8; 16] {
+        self.shared.rules().settings.key_seed.bytes
     }
 
     /// Finds the client of a request that no limit has refused, for the events of

@@ -178,9 +178,10 @@ impl<S: Store> RateLimitLayer<S> {
     /// never log keys, addresses or paths. With 0, you get no admissions. Off by default.
     ///
     /// The event of a refusal has the client as a hash, the scope of the key, the route, the wait, the version of the
-    /// policy, and the request's own `traceparent` and `x-request-id`. Live rules log the hashes of the admin API, and the
-    /// clients of blocked requests and of missing keys. Without live rules, the hashes differ between processes, unless you
-    /// pass a seed to [`trace_store_calls`](Self::trace_store_calls).
+    /// policy, and the request's own `traceparent` and `x-request-id`. Live rules also log the clients of blocked requests
+    /// and of missing keys. Their hashes are the hashes of the admin API, unless you pass a seed to
+    /// [`trace_store_calls`](Self::trace_store_calls) and no `key_seed` to the live rules. Without live rules and a seed,
+    /// the hashes differ between processes.
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -217,7 +218,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// ```
     pub fn trace_store_calls(self, key_seed: [u8; 16]) -> Self {
         self.with(|settings| {
-            settings.key_seed = KeySeed(key_seed);
+            settings.key_seed = KeySeed::chosen(key_seed);
             settings.traces_calls = true;
         })
     }

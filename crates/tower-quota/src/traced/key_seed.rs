@@ -4,12 +4,23 @@ use tower_quota_core::{Key, Name};
 
 /// The seed of the keys' hashes in events and spans. The default is random.
 #[derive(Clone, Copy)]
-pub(crate) struct KeySeed(pub(crate) [u8; 16]);
+pub(crate) struct KeySeed {
+    pub(crate) bytes: [u8; 16],
+    /// Whether the service chose no seed.
+    pub(crate) is_default: bool,
+}
 
 impl KeySeed {
+    pub(crate) const fn chosen(bytes: [u8; 16]) -> Self {
+        Self {
+            bytes,
+            is_default: false,
+        }
+    }
+
     /// Returns the same hash as audit records and lists of clients.
     pub(super) fn hash(&self, key: &Key<'_>) -> String {
-        let hash = key.digest(&self.0) >> 64;
+        let hash = key.digest(&self.bytes) >> 64;
         format!("{hash:016x}")
     }
 
@@ -29,6 +40,9 @@ impl Default for KeySeed {
     fn default() -> Self {
         // Draw from `RandomState`, which the standard library seeds from the system's random numbers.
         let random = || u128::from(RandomState::new().hash_one(0));
-        Self((random() << 64 | random()).to_be_bytes())
+        Self {
+            bytes: (random() << 64 | random()).to_be_bytes(),
+            is_default: true,
+        }
     }
 }
