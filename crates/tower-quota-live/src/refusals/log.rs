@@ -19,8 +19,10 @@ const LONGEST_ROUTE: usize = 128;
 /// The refusals in a second of a client at a limit and a route with places of their own. Their request ids are found.
 const SEPARATE: u32 = 4;
 const SECOND: Duration = Duration::from_secs(1);
-/// The number of marks. A power of two.
-const MARKS: u64 = 4_096;
+/// The number of buckets of marks. A power of two.
+const BUCKETS: u64 = 4_096;
+/// The marks in a bucket, so that clients with one bucket keep their own last places.
+const MARKS: usize = 4;
 
 /// A ring of the last refusals. Each place has its own lock, so threads rarely meet, and keeps its buffers, so a refusal
 /// rarely allocates.
@@ -33,8 +35,8 @@ pub(crate) struct RefusalLog {
     start: Time,
     /// Hashes with a secret, so that clients cannot choose equal marks.
     hasher: RandomState,
-    /// The number of the last place, by the mark of client, limit and route.
-    last: Box<[AtomicU64]>,
+    /// The numbers of the last places, by the mark of client, limit and route.
+    last: Box<[[AtomicU64; MARKS]]>,
 }
 
 #[derive(Default)]
@@ -70,7 +72,7 @@ impl RefusalLog {
             next: AtomicU64::new(0),
             start: Time::now(),
             hasher: RandomState::new(),
-            last: (0..MARKS).map(|_| AtomicU64::default()).collect(),
+            last: (0..BUCKETS).map(|_| Default::default()).collect(),
         }
     }
 
@@ -87,7 +89,7 @@ impl RefusalLog {
         let route = decided.head.matched_route();
         let route = route.filter(|route| route.len() <= LONGEST_ROUTE);
         let mark = self.hasher.hash_one((outcome, limit, key, route, version));
-        let Some(last) = self.last.get(position(mark % MARKS)) else {
+        let Some(last) = self.last_of(mark) else {
             return;
         };
         let (mut began, mut rank) = (now, 1);
@@ -144,6 +146,21 @@ impl RefusalLog {
             }
         }
         list
+    }
+
+    /// Returns the number of the last place of a mark, or else the oldest number in the mark's bucket.
+    fn last_of(&self, mark: u64) -> Option<&AtomicU64> {
+        let bucket = self.last.get(position(mark % BUCKETS))?;
+        let is_of_mark = |last: &&AtomicU64| {
+            let place = self.place(last.load(Ordering::Relaxed));
+            place.is_some_and(|place| place.mark == mark)
+        };
+        let oldest = || {
+            bucket
+                .iter()
+                .min_by_key(|last| last.load(Ordering::Relaxed))
+        };
+        bucket.iter().find(is_of_mark).or_else(oldest)
     }
 
     fn place(&self, number: u64) -> Option<MutexGuard<'_, Place>> {

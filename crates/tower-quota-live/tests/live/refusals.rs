@@ -1,7 +1,9 @@
 //! Tests the refusals that an instance remembers.
 
+use std::collections::HashMap;
+
 use http::Request;
-use tower_quota_live::{Refusal, RefusalFilter, RefusalList};
+use tower_quota_live::{Refusal, RefusalFilter, RefusalList, Time};
 
 use crate::fixture::{Instance, new};
 
@@ -68,6 +70,29 @@ async fn flood_of_client_keeps_refusals_of_others() {
     }
     assert_eq!(of("eve-20000"), list.first().map(|refusal| refusal.count));
     assert!(list.len() < 1_000, "{}", list.len());
+}
+
+#[tokio::test]
+async fn floods_of_many_clients_keep_few_places() {
+    let instance = instance().await;
+    let start = Time::now();
+    for _ in 0..40 {
+        for user in 0..256 {
+            instance.ask(&user.to_string()).await;
+        }
+    }
+    let seconds = Time::now().since(start).as_secs() + 1;
+    let list = all(&instance).refusals;
+    assert_eq!(
+        list.iter().map(|refusal| refusal.count).sum::<u64>(),
+        39 * 256
+    );
+    let mut places: HashMap<Option<String>, u64> = HashMap::new();
+    for refusal in list {
+        *places.entry(refusal.hash).or_default() += 1;
+    }
+    let most = places.values().copied().max();
+    assert!(most <= Some(4 * seconds), "{most:?} in {seconds} s");
 }
 
 #[tokio::test]
