@@ -64,6 +64,15 @@ pub(crate) async fn refusals(
 /// Returns the hashes of all clients that a text can name.
 fn hashes(api: &Api, text: &str) -> Result<Vec<String>> {
     if let Some(hash) = text.strip_prefix(HASH) {
+        let is_hash = hash.len() == 16
+            && hash
+                .bytes()
+                .all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+        if !is_hash {
+            return Err(invalid(
+                "a hash has 16 hex digits in lower case: copy it from a list, a block or a log",
+            ));
+        }
         return Ok(vec![hash.to_owned()]);
     }
     let hashes = api.hashes(text);

@@ -106,6 +106,26 @@ async fn refusals_show_keys_where_allowed() {
 }
 
 #[tokio::test]
+async fn refusals_of_malformed_hash_are_invalid() {
+    let instance = Instance::with_rules().await;
+    let known = json!({ "key": "hash:00000000000000aa" });
+    assert_eq!(found(&instance, known).await, []);
+    for hash in [
+        "",
+        "zzz",
+        "1234",
+        "00000000000000AA",
+        "+0000000000000aa",
+        "000000000000000aa",
+    ] {
+        let body = json!({ "key": format!("hash:{hash}") });
+        let answer = instance.post("/v1/clients/refusals", &body).await;
+        let invalid = problem(answer, ProblemKind::InvalidValue).await;
+        assert!(invalid.to_string().contains("16 hex digits"), "{invalid}");
+    }
+}
+
+#[tokio::test]
 async fn hostile_request_ids_are_left_out() {
     let instance = Instance::with_rules().await;
     for _ in 0..6 {
