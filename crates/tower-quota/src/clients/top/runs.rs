@@ -1,3 +1,4 @@
+use core::cmp::Reverse;
 use core::time::Duration;
 use std::collections::HashMap;
 
@@ -6,6 +7,9 @@ use tower_quota_core::Timestamp;
 /// The longest time between two refusals of a client at its limit.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const MOST: usize = 1_024;
+/// The runs that make room in a full map, at most once a second.
+const REPLACED: usize = 64;
+const SECOND: Duration = Duration::from_secs(1);
 
 /// Remembers since when clients are at their limits, by refusals that follow each other within a minute.
 ///
@@ -13,9 +17,14 @@ const MOST: usize = 1_024;
 /// requests pay nothing for the runs: a client that is refused after the end of its wait had an admission meanwhile, on
 /// this instance or on another one. A request that costs less than the refused one may pass earlier.
 #[derive(Default)]
-pub(super) struct Runs(HashMap<u64, Run>);
+pub(super) struct Runs {
+    by_client: HashMap<u64, Run>,
+    /// The last search for runs that can make room.
+    searched: Option<Timestamp>,
+}
 
 struct Run {
+    refusals: u64,
     since: Timestamp,
     last: Timestamp,
     /// The first refusal after the last admission.
@@ -26,38 +35,66 @@ struct Run {
 
 impl Runs {
     pub(super) fn refused(&mut self, client: u64, now: Timestamp, wait: Duration) {
-        if self.0.len() >= MOST && !self.0.contains_key(&client) {
-            self.0.retain(|_, run| run.is_present(now));
-            if self.0.len() >= MOST {
+        if self.by_client.len() >= MOST && !self.by_client.contains_key(&client) {
+            self.make_room(now);
+            if self.by_client.len() >= MOST {
                 return;
             }
         }
-        let run = self.0.entry(client).or_insert(Run {
+        let run = self.by_client.entry(client).or_insert(Run {
+            refusals: 0,
             since: now,
             last: now,
             unadmitted_since: now,
             until: now,
         });
         if !run.is_present(now) {
-            (run.since, run.until) = (now, now);
+            (run.since, run.until, run.refusals) = (now, now, 0);
         }
         if now >= run.until {
             run.unadmitted_since = now;
         }
         run.until = now + wait;
         run.last = run.last.max(now);
+        run.refusals += 1;
+    }
+
+    /// Removes runs that have ended, or else the least frequent ones. The older half of the runs stays.
+    ///
+    /// Clients that are rarely refused can thus not keep other clients out, and clients that are refused once cannot push
+    /// out the longest runs.
+    fn make_room(&mut self, now: Timestamp) {
+        // Requests wait for no search, so a flood of new clients must not cause many.
+        if self.searched.is_some_and(|last| now.since(last) < SECOND) {
+            return;
+        }
+        self.searched = Some(now);
+        self.by_client.retain(|_, run| run.is_present(now));
+        if self.by_client.len() < MOST {
+            return;
+        }
+        let mut runs: Vec<(u64, Timestamp, u64)> = Vec::new();
+        for (client, run) in &self.by_client {
+            runs.push((*client, run.since, run.frequency(now)));
+        }
+        let (newer, ..) =
+            runs.select_nth_unstable_by_key(MOST / 2, |(_, since, _)| Reverse(*since));
+        let (rare, ..) = newer.select_nth_unstable_by_key(REPLACED, |(.., frequency)| *frequency);
+        for (client, ..) in rare {
+            self.by_client.remove(client);
+        }
     }
 
     /// Returns since when the client is at its limit, if it still is.
     pub(super) fn since(&self, client: u64, now: Timestamp) -> Option<Timestamp> {
-        let run = self.0.get(&client)?;
+        let run = self.by_client.get(&client)?;
         run.is_present(now).then_some(run.since)
     }
 
     /// Returns the longest time since the last admission of a client that is still refused.
     #[cfg(any(test, feature = "metrics"))]
     pub(super) fn longest_unadmitted(&self, now: Timestamp) -> Duration {
-        let present = self.0.values().filter(|run| run.is_present(now));
+        let present = self.by_client.values().filter(|run| run.is_present(now));
         let times = present.map(|run| now.since(run.unadmitted_since));
         times.max().unwrap_or_default()
     }
@@ -66,6 +103,12 @@ impl Runs {
 impl Run {
     fn is_present(&self, now: Timestamp) -> bool {
         now.since(self.last) <= LONGEST_PAUSE
+    }
+
+    /// Returns the refusals in a million seconds. Ten more seconds keep a single refusal from looking frequent.
+    fn frequency(&self, now: Timestamp) -> u64 {
+        let seconds = now.since(self.since).as_secs().saturating_add(10);
+        self.refusals.saturating_mul(1_000_000) / seconds
     }
 }
 
@@ -111,9 +154,65 @@ mod tests {
         for client in 0..2 * MOST as u64 {
             runs.refused(client, at(0), WAIT);
         }
-        assert_eq!(runs.0.len(), MOST);
+        assert_eq!(runs.by_client.len(), MOST);
         runs.refused(0, at(61), WAIT);
         runs.refused(9_999, at(61), WAIT);
-        assert_eq!(runs.0.len(), 2);
+        assert_eq!(runs.by_client.len(), 2);
+    }
+
+    #[test]
+    fn full_map_makes_room_for_steady_client() {
+        let mut runs = Runs::default();
+        let steady = u64::MAX;
+        for second in 0..600 {
+            // Each of the others is refused once a minute.
+            for client in (0..MOST as u64).filter(|client| client % 60 == second % 60) {
+                runs.refused(client, at(second), WAIT);
+            }
+            if second >= 120 {
+                runs.refused(steady, at(second), WAIT);
+            }
+        }
+        assert_eq!(runs.since(steady, at(600)), Some(at(120)));
+        let longest = runs.longest_unadmitted(at(600));
+        assert!(longest > Duration::from_secs(540), "{longest:?}");
+    }
+
+    #[test]
+    fn full_map_keeps_the_longest_runs() {
+        let mut runs = Runs::default();
+        for second in 0..600 {
+            for client in 0..MOST as u64 / 2 {
+                if client % 50 == second % 50 {
+                    runs.refused(client, at(second), WAIT);
+                }
+            }
+            if second >= 60 {
+                // Other clients are refused once.
+                for client in 0..500 {
+                    runs.refused(second * 1_000_000 + client, at(second), WAIT);
+                }
+            }
+        }
+        for client in 0..MOST as u64 / 2 {
+            assert_eq!(runs.since(client, at(600)), Some(at(client % 50)));
+        }
+    }
+
+    #[test]
+    fn full_map_is_searched_once_a_second() {
+        let mut runs = Runs::default();
+        let millis = |millis| at(0) + Duration::from_millis(millis);
+        for client in 0..MOST as u64 {
+            runs.refused(client, millis(0), WAIT);
+        }
+        runs.refused(5_000, millis(59_500), WAIT);
+        for client in 6_000..7_000 {
+            runs.refused(client, millis(59_500), WAIT);
+        }
+        runs.refused(8_000, millis(60_400), WAIT);
+        assert_eq!(runs.since(8_000, millis(60_400)), None);
+        runs.refused(8_000, millis(60_500), WAIT);
+        assert_eq!(runs.since(8_000, millis(60_500)), Some(millis(60_500)));
     }
 }
