@@ -30,11 +30,7 @@ pub(crate) struct BlockSet {
 
 /// The entry that decides about a request, unless the request sent too many keys, and the listed key, unless a network is
 /// listed.
-#[derive(Default)]
-struct Hit {
-    block: Option<Arc<Block>>,
-    key: Option<Key<'static>>,
-}
+type Hit<'h> = (Option<&'h Arc<Block>>, Option<&'h Key<'h>>);
 
 impl BlockSet {
     pub(crate) fn new(seed: [u8; 16]) -> Self {
@@ -105,8 +101,12 @@ impl BlockSet {
         );
         let overriding = Arc::clone(self);
         policy
-            .allow(move |head: &RequestHead<'_>| allowing.0.allowance(head, &allowing.1).is_some())
-            .block(move |head: &RequestHead<'_>| blocking.0.block(head, &blocking.1).is_some())
+            .allow(move |head: &RequestHead<'_>| {
+                allowing.0.allowance(head, &allowing.1, no_part).is_some()
+            })
+            .block(move |head: &RequestHead<'_>| {
+                blocking.0.block(head, &blocking.1, no_part).is_some()
+            })
             .overrides(move |limit, key, _| overriding.quota(limit, key))
     }
 
@@ -124,58 +124,71 @@ impl BlockSet {
         }
     }
 
-    /// Returns the allowance of a counted key or an address. A request with conflicting values has an empty key.
-    fn allowance(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> Option<Hit> {
+    /// Returns a part of the allowance of a counted key or an address. A request with conflicting values has an empty key.
+    fn allowance<T>(
+        &self,
+        head: &RequestHead<'_>,
+        keys: &BlockKeys,
+        part: impl Fn(Hit<'_>) -> T,
+    ) -> Option<T> {
         let allowed = &self.entries.load().allowed;
         if allowed.has_keys() {
             for extractor in &keys.keys {
                 if let Some(key) = extractor.extract(head)
-                    && let Some(hit) = self.hit(allowed, &key)
+                    && let Some(block) = self.of_key(allowed, &key)
                 {
-                    return Some(hit);
+                    return Some(part((Some(block), Some(&key))));
                 }
             }
         }
         let network = allowed.of_address(|| keys.client_ip.address(head))?;
-        Some(Hit::of(network, None))
+        Some(part((Some(network), None)))
     }
 
-    /// Returns the block of a sent key or an address.
-    fn block(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> Option<Hit> {
+    /// Returns a part of the block of a sent key or an address.
+    fn block<T>(
+        &self,
+        head: &RequestHead<'_>,
+        keys: &BlockKeys,
+        part: impl Fn(Hit<'_>) -> T,
+    ) -> Option<T> {
         let blocked = &self.entries.load().blocked;
         if blocked.has_keys() {
             for extractor in &keys.keys {
                 let (mut found, mut sent) = (None, 0);
                 extractor.each_key(head, &mut |key| {
-                    found = found.take().or_else(|| self.hit(blocked, key));
+                    if found.is_none()
+                        && let Some(block) = self.of_key(blocked, key)
+                    {
+                        found = Some(part((Some(block), Some(key))));
+                    }
                     sent += 1;
                 });
                 if found.is_some() {
                     return found;
                 }
                 if sent > MAX_SENT_KEYS {
-                    return Some(Hit::default());
+                    return Some(part((None, None)));
                 }
             }
         }
         let network = blocked.of_address(|| keys.client_ip.address(head))?;
-        Some(Hit::of(network, None))
+        Some(part((Some(network), None)))
     }
 
-    fn hit(&self, listed: &Listed, key: &Key<'_>) -> Option<Hit> {
+    fn of_key<'l>(&self, listed: &'l Listed, key: &Key<'_>) -> Option<&'l Arc<Block>> {
         if key.as_bytes().is_empty() {
             return None;
         }
-        let block = listed.of_key(self.hash(key))?;
-        Some(Hit::of(block, Some(key.to_static())))
+        listed.of_key(self.hash(key))
     }
 
     /// Returns the allowance of a client, or else the block.
     pub(crate) fn entry_of_client(&self, key: &Key<'_>) -> Option<Arc<Block>> {
-        let (entries, hash) = (self.entries.load(), self.hash(key));
+        let entries = self.entries.load();
         let listed = [&entries.allowed, &entries.blocked];
         let mut found = listed.into_iter().filter_map(|listed| {
-            let of_key = listed.of_key(hash).filter(|_| !key.as_bytes().is_empty());
+            let of_key = self.of_key(listed, key);
             of_key.or_else(|| listed.of_address(|| key.to_address()))
         });
         found.next().cloned()
@@ -191,13 +204,10 @@ impl BlockSet {
 
     /// Returns the allowance of a request, or else the block.
     pub(crate) fn entry(&self, head: &RequestHead<'_>) -> Option<Arc<Block>> {
-        self.hit_of(head)?.block
-    }
-
-    fn hit_of(&self, head: &RequestHead<'_>) -> Option<Hit> {
         let keys = self.keys.load_full()?;
-        self.allowance(head, &keys)
-            .or_else(|| self.block(head, &keys))
+        let entry = |(block, _): Hit<'_>| block.cloned();
+        self.allowance(head, &keys, entry)
+            .or_else(|| self.block(head, &keys, entry))?
     }
 
     /// Returns the key by which an operator looks for the client of a request that no limit has refused.
@@ -206,8 +216,10 @@ impl BlockSet {
     pub(crate) fn client_of(&self, head: &RequestHead<'_>) -> Option<Key<'static>> {
         let keys = self.keys.load_full()?;
         let address = || Some(keys.client_ip.extract(head)?.to_static());
-        if let Some(hit) = self.hit_of(head) {
-            return hit.key.or_else(address);
+        let listed_key = |(_, key): Hit<'_>| key.map(Key::to_static);
+        let listed = self.allowance(head, &keys, listed_key);
+        if let Some(key) = listed.or_else(|| self.block(head, &keys, listed_key)) {
+            return key.or_else(address);
         }
         for extractor in &keys.keys {
             let key = extractor.extract(head);
@@ -231,11 +243,4 @@ impl BlockSet {
     }
 }
 
-impl Hit {
-    fn of(block: &Arc<Block>, key: Option<Key<'static>>) -> Self {
-        Self {
-            block: Some(Arc::clone(block)),
-            key,
-        }
-    }
-}
+const fn no_part(_: Hit<'_>) {}

@@ -78,14 +78,8 @@ impl RefusalLog {
 
     pub(crate) fn add(&self, decided: &Decided<'_>, blocks: &BlockSet) {
         let (outcome, version, now) = (decided.label(), decided.version, Time::now());
-        let refused = decided.refused_client();
-        let limit = refused.map(|(limit, _)| limit);
-        let mut found = None;
-        if refused.is_none() {
-            // The lists and missing keys refuse before the limits read their keys.
-            found = blocks.client_of(&decided.head);
-        }
-        let key = refused.map(|(_, key)| key).or(found.as_ref());
+        let limit = decided.refused_client().map(|(limit, _)| limit);
+        let key = decided.client();
         let route = decided.head.matched_route();
         let route = route.filter(|route| route.len() <= LONGEST_ROUTE);
         let mark = self.hasher.hash_one((outcome, limit, key, route, version));

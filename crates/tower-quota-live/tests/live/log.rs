@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::{Debug, Write};
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use http::{Request, Response};
@@ -12,7 +13,7 @@ use tower_quota_live::{
     BlockTarget, FileRules, LiveOptions, LiveRules, MemoryRules, RefusalFilter, RuleStore, Time,
     WithoutRules,
 };
-use tower_quota_rules::Rules;
+use tower_quota_rules::{CodeParts, Rules};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -177,6 +178,31 @@ async fn trace_names_clients_that_no_limit_refused() {
             assert!(event.contains(&field), "{field} in {event}");
         }
     }
+}
+
+#[tokio::test]
+async fn blocked_request_is_read_once_for_all_observers() {
+    let read = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&read);
+    let tenant = key::from_fn("tenant", move |head| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let tenant = head.headers().get("tenant")?;
+        Some(tenant.as_bytes().to_vec())
+    });
+    let parts = CodeParts::new().key("tenant", tenant);
+    let options = LiveOptions::new().read_with(move |document| Rules::parse_with(document, &parts));
+    let log = Log::default();
+    let _recording = tower_quota_dev::record_log(log.clone());
+    let instance = Instance::start(MemoryRules::new(), options).await;
+    let limits = "limits: [{ name: one, quota: 5/minute, key: code tenant }]";
+    instance.put(yaml(limits)).await;
+    instance.block(BlockTarget::Text("ann")).await;
+    read.store(0, Ordering::Relaxed);
+    let request = || Request::get("/").header("tenant", "ann");
+    assert_eq!(instance.send(request()).await.status(), 403);
+    assert_eq!(log.lines("request decided").len(), 1);
+    // The first reading blocks the request, and the second one finds the client.
+    assert_eq!(read.load(Ordering::Relaxed), 2);
 }
 
 /// Sends two requests of ann to a layer that admits one, and returns whether the event of the refusal has the hash of ann

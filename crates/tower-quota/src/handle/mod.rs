@@ -495,7 +495,7 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.rules().settings.key_seed.bytes
     }
 
-    /// Finds the client of a request that no limit has refused, for the events of
+    /// Finds the client of a request that no limit has refused, for [`Decided::client`] and the events of
     /// [`trace_decisions`](RateLimitLayer::trace_decisions).
     ///
     /// Such requests are blocked, or have no key for a limit. [`LiveRules`] name the key of the block, or else the first

@@ -32,5 +32,5 @@ pub use self::future::ResponseFuture;
 pub use self::layer::RateLimitLayer;
 pub use self::refuse::CloseConnection;
 pub use self::service::RateLimit;
-pub(crate) use self::settings::Settings;
+pub(crate) use self::settings::{FindClient, Settings};
 pub(crate) use self::shared::LayerState;

@@ -11,8 +11,7 @@ use tower_quota_core::{Decision, Key, Name, Store};
 use super::shared::LayerState;
 use crate::head::RequestHead;
 use crate::limit::Limit;
-use crate::observe::Decided;
-use crate::observe::Event;
+use crate::observe::{Decided, Event, FoundClient};
 use crate::policy::RequestCharges;
 use crate::random::random_up_to;
 use crate::request::{RequestReport, Rules};
@@ -121,7 +120,8 @@ impl<S: Store> LayerState<S> {
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         let head = RequestHead::of(request);
-        let decided = Decided::refused(rules, head, reason);
+        let found = FoundClient::new(rules);
+        let decided = Decided::refused(rules, head, reason, found.as_ref());
         let event = Event::Decided {
             decided: &decided,
             since: None,
@@ -143,6 +143,7 @@ impl<S: Store> LayerState<S> {
             return;
         }
         let since = decided.since;
+        let found = FoundClient::new(rules).filter(|_| reason.is_some());
         let decided = Decided {
             head: RequestHead::of(request),
             decision: report.decision.as_ref(),
@@ -150,6 +151,7 @@ impl<S: Store> LayerState<S> {
             is_degraded: report.is_degraded(),
             version: rules.plan.version,
             keys: decided.keys,
+            found: found.as_ref(),
         };
         let event = Event::Decided {
             decided: &decided,

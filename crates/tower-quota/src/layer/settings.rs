@@ -9,7 +9,7 @@ use crate::observe::{OnDecision, OnRefusal, OnStoreError};
 use crate::response::ResponseSettings;
 use crate::traced::KeySeed;
 
-type FindClient = dyn Fn(&RequestHead<'_>) -> Option<Key<'static>> + Send + Sync;
+pub(crate) type FindClient = dyn Fn(&RequestHead<'_>) -> Option<Key<'static>> + Send + Sync;
 
 #[derive(Clone)]
 pub(crate) struct Settings {

@@ -1,8 +1,11 @@
+use core::fmt;
 use core::time::Duration;
+use std::sync::OnceLock;
 
 use tower_quota_core::{Decision, Key, Name};
 
 use crate::head::RequestHead;
+use crate::layer::FindClient;
 use crate::observe::OutcomeLabel;
 use crate::observe::request_id::{request_id, trace_id};
 use crate::request::Rules;
@@ -25,6 +28,29 @@ pub struct Decided<'a> {
     /// The [version](crate::Policy::version) of the policy, if set.
     pub version: Option<u64>,
     pub(crate) keys: &'a [(Name, Key<'static>)],
+    pub(crate) found: Option<&'a FoundClient<'a>>,
+}
+
+/// The client of a refused request, found when the first observer asks.
+pub(crate) struct FoundClient<'a> {
+    find: &'a FindClient,
+    client: OnceLock<Option<Key<'static>>>,
+}
+
+impl<'a> FoundClient<'a> {
+    pub(crate) fn new(rules: &'a Rules) -> Option<Self> {
+        Some(Self {
+            find: rules.settings.find_client.as_deref()?,
+            client: OnceLock::new(),
+        })
+    }
+}
+
+impl fmt::Debug for FoundClient<'_> {
+    /// Hides the key, which may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FoundClient").finish_non_exhaustive()
+    }
 }
 
 impl<'a> Decided<'a> {
@@ -40,10 +66,16 @@ impl<'a> Decided<'a> {
             is_degraded: false,
             version: rules.plan.version,
             keys: &[],
+            found: None,
         }
     }
 
-    pub(crate) const fn refused(rules: &Rules, head: RequestHead<'a>, reason: Reason<'a>) -> Self {
+    pub(crate) const fn refused(
+        rules: &Rules,
+        head: RequestHead<'a>,
+        reason: Reason<'a>,
+        found: Option<&'a FoundClient<'a>>,
+    ) -> Self {
         Self {
             head,
             decision: None,
@@ -51,6 +83,7 @@ impl<'a> Decided<'a> {
             is_degraded: false,
             version: rules.plan.version,
             keys: &[],
+            found,
         }
     }
 
@@ -115,6 +148,17 @@ impl<'a> Decided<'a> {
     pub fn refused_client(&self) -> Option<(Name, &'a Key<'static>)> {
         let status = self.decision?.tightest()?;
         self.keys().find(|(limit, _)| *limit == status.name)
+    }
+
+    /// Returns the client of a refused request: the client of the refusing limit, or else the one of
+    /// [`RateLimitHandle::find_clients_with`](crate::RateLimitHandle::find_clients_with), which runs once for a request.
+    #[must_use]
+    pub fn client(&self) -> Option<&'a Key<'static>> {
+        if let Some((_, key)) = self.refused_client() {
+            return Some(key);
+        }
+        let FoundClient { find, client } = self.found?;
+        client.get_or_init(|| find(&self.head)).as_ref()
     }
 
     pub(crate) fn outcome(&self) -> OutcomeLabel {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub use self::decided::Decided;
+pub(crate) use self::decided::FoundClient;
 pub(crate) use self::event::{Event, StoreFailure, StoreFailureKind};
 pub(crate) use self::listener::{OnDecision, OnRefusal, OnStoreError};
 pub(crate) use self::outcome_label::OutcomeLabel;

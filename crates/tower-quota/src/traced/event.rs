@@ -42,14 +42,7 @@ fn trace(decided: &Decided<'_>, one_of: u32, rules: &Rules) {
         }
         return;
     }
-    let refused = decided.refused_client().map(|(_, key)| key);
-    let mut found = None;
-    if let (None, Some(_), Some(find)) = (refused, decided.reason, &rules.settings.find_client) {
-        found = find(&head);
-    }
-    let client = refused
-        .or(found.as_ref())
-        .filter(|key| **key != Key::EVERYONE);
+    let client = decided.client().filter(|key| **key != Key::EVERYONE);
     let limit = status.and_then(|status| rules.plan.limit(status.name));
     let limits: Vec<_> = decided.refusing_limits().map(Name::as_str).collect();
     info!(
