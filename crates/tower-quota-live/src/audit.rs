@@ -8,6 +8,8 @@ use super::version::Version;
 
 /// The author of changes that an instance makes by itself.
 const PROGRAM: &str = "tower-quota";
+/// The maximum number of ids in the comment of a record.
+const MOST_IDS: usize = 50;
 
 /// A record of the audit log, which the tracing target `tower_quota::audit` has too.
 ///
@@ -100,8 +102,8 @@ impl AuditRecord {
     }
 
     /// Creates the record of changes that the store had lost: the number of its version and the
-    /// version that an instance put back, and the number of blocks and removals.
-    pub(crate) fn of_restored(version: Option<(Option<u64>, &Version)>, blocks: usize) -> Self {
+    /// version that an instance put back, and the ids of blocks and removals.
+    pub(crate) fn of_restored(version: Option<(Option<u64>, &Version)>, ids: &[String]) -> Self {
         let name = |number: u64| format!("version {number}");
         let mut parts = Vec::new();
         let (mut before, mut after) = (None, None);
@@ -112,8 +114,15 @@ impl AuditRecord {
                 version.author, version.comment
             ));
         }
-        if blocks > 0 {
-            parts.push(format!("changes of blocks: {blocks}"));
+        if !ids.is_empty() {
+            let mut ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+            ids.sort_unstable();
+            let more = ids.split_off(ids.len().min(MOST_IDS)).len();
+            let mut part = format!("changes of blocks: {}", ids.join(", "));
+            if more > 0 {
+                part += &format!(" and {more} more");
+            }
+            parts.push(part);
         }
         let by = By::new(PROGRAM).comment(parts.join("; "));
         Self::new(Action::Restored, by, "rules".to_owned(), [before, after])

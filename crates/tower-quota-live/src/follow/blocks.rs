@@ -93,19 +93,56 @@ impl FollowedRules {
         let mut known = self.known.lock().await;
         self.blocks.apply(BlockChanges::one(id, block.clone()));
         record.announce();
-        let change = (block, record);
+        let change = (block, Some(record));
         known.unshared.insert(id.to_owned(), change);
     }
 
-    /// Writes the changes to the store that hold on this instance only.
+    /// Writes the changes to the store that hold on this instance only. A newer block of the store wins.
     pub(super) async fn share_changes(&self, known: &mut Known) -> Result<(), RuleStoreError> {
-        while let Some((id, (block, record))) = known.unshared.iter().next() {
-            let (id, record) = (id.clone(), record.clone());
-            match block.clone() {
-                Some(block) => _ = self.store.put_block(block).await?,
-                None => _ = self.store.remove_block(&id).await?,
+        let now = Time::now();
+        known
+            .unshared
+            .retain(|_, (block, _)| block.as_ref().is_none_or(|block| block.is_in_force(now)));
+        let unshared = known.unshared.iter();
+        let unshared = unshared.filter(|(_, (_, record))| record.is_some());
+        let ids: Vec<String> = unshared.map(|(id, _)| id.clone()).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.store.state(None).await?.unwrap_or_default();
+        if let Some(failure) = state.failure {
+            return Err(RuleStoreError::unavailable(self.store.name(), failure));
+        }
+        for id in ids {
+            let Some((block, Some(record))) = known.unshared.get(&id).cloned() else {
+                continue;
+            };
+            let since = block.as_ref().map_or(record.time, |block| block.since);
+            let stored = state.blocks.changed.remove(&id).flatten();
+            let newer = stored.filter(|stored| stored.since > since);
+            let mut is_shared = true;
+            if let Some(newer) = newer {
+                tracing::warn!(
+                    id,
+                    "a newer block in the store replaces the change on this instance"
+                );
+                self.blocks.apply(BlockChanges::one(&id, Some(newer)));
+            } else if let Some(block) = block {
+                match self.store.put_block(block).await {
+                    Err(error @ RuleStoreError::TooManyBlocks) => {
+                        tracing::warn!(id, %error, "a block holds on this instance only");
+                        is_shared = false;
+                    }
+                    put => _ = put?,
+                }
+            } else if let Some(removed) = self.store.remove_block(&id).await? {
+                known.remember_removed(removed);
             }
-            known.unshared.remove(&id);
+            if is_shared {
+                known.unshared.remove(&id);
+            } else if let Some((_, record)) = known.unshared.get_mut(&id) {
+                *record = None;
+            }
             record.store(&*self.store).await;
         }
         Ok(())
@@ -116,6 +153,7 @@ impl FollowedRules {
         let mut known = self.known.lock().await;
         let before = self.store.put_block(block.clone()).await?;
         known.unshared.remove(&block.id);
+        known.removed.remove(&block.id);
         let kept = before.clone().filter(|before| !block.replaces(before));
         let is_kept = kept.is_some();
         let block = kept.unwrap_or(block);

@@ -1,5 +1,6 @@
 //! Keeps a local copy of the last valid document and of the blocks, for a restart during an outage.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
@@ -7,15 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocks::Block;
 use crate::files;
+use crate::store::Point;
 use crate::version::Version;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct LocalCopy {
     pub(super) version: Version,
     pub(super) blocks: Vec<Block>,
-    /// The revision of the store that was copied. A store that began later has lost data.
-    #[serde(default)]
-    pub(super) revision: Option<u64>,
+    /// The removed blocks that have not ended.
+    pub(super) removed: HashMap<String, Block>,
+    /// The identity of the copied store.
+    pub(super) store: String,
+    /// The points of the documents and of the blocks that were copied.
+    pub(super) points: [Point; 2],
 }
 
 impl LocalCopy {

@@ -10,6 +10,7 @@
 //! | | invalid, or failed tests | the last valid document, at a start from the history | reject until the number changes |
 //! | failure | | unchanged, or the choice without rules | read everything again, and compare texts |
 //! | lost changes | | unchanged | put the newest version and blocks back, and read again |
+//! | another history | any number | as for a new number | put nothing back |
 
 mod blocks;
 mod compile;

@@ -10,28 +10,38 @@ impl FollowedRules {
     /// Puts the version in force and the changes of blocks back that the store has lost, and reads
     /// the store again.
     ///
-    /// The newest version of any instance wins. Returns a text if the store takes no changes.
+    /// The newest version of any instance wins. If the store has another history, for example of
+    /// another service, nothing is put back. Returns a text if the store takes no changes.
     pub(super) async fn put_back(
         self: &Arc<Self>,
         known: &Known,
         state: StoreState,
     ) -> Result<Result<StoreState, String>, RuleStoreError> {
         let in_force = self.in_force.load_full();
-        let newer = in_force
+        let [documents, blocks] = known.points.unwrap_or_default();
+        let [now_documents, now_blocks] = state.points();
+        let mut newer = in_force
             .map(|in_force| in_force.version.clone())
             .filter(|version| state.current < Some(version.number));
-        // The first change of an empty store is no loss.
-        let revision = known.revision.filter(|revision| *revision > 0);
-        let lost = match revision {
-            Some(_)
-                if state.failure.is_none()
-                    && state.blocks.is_complete
-                    && (known.is_doubtful || state.has_lost(revision)) =>
-            {
-                state.blocks.differences(self.blocks.all())
-            }
-            _ => BlockChanges::default(),
+        let is_read = state.failure.is_none() && state.blocks.is_complete;
+        let mut lost = match is_read && known.is_doubtful && known.points.is_some() {
+            true => state.blocks.lost(self.blocks.all(), &known.removed),
+            false => BlockChanges::default(),
         };
+        let is_other = !now_documents.continues(documents);
+        let is_other_of_blocks = is_read && !now_blocks.continues(blocks);
+        if is_other || is_other_of_blocks {
+            let store = self.store.identity();
+            tracing::warn!(
+                "the store has another history ({store}): this instance takes the store as it is, and puts nothing back"
+            );
+        }
+        if is_other {
+            newer = None;
+        }
+        if is_other_of_blocks {
+            lost = BlockChanges::default();
+        }
         if newer.is_none() && lost.changed.is_empty() {
             return Ok(Ok(state));
         }
@@ -43,13 +53,12 @@ impl FollowedRules {
             (Some(_), None) => "the store has lost the rules".to_owned(),
             (None, _) => "the store has lost changes of blocks".to_owned(),
         };
-        let revision = revision.unwrap_or(0);
         let putting_back = async {
             let is_restored = match &newer {
-                Some(version) => self.store.restore(version, revision).await?,
+                Some(version) => self.store.restore(version, documents.revision).await?,
                 None => false,
             };
-            let blocks = self.store.restore_blocks(revision, &lost).await?;
+            let blocks = self.store.restore_blocks(blocks.revision, &lost).await?;
             Ok((is_restored, blocks))
         };
         let (is_restored, blocks) = match putting_back.await {
@@ -68,8 +77,7 @@ impl FollowedRules {
             tracing::warn!("{loss}. This instance has put the changes back");
             let version = newer.as_ref().filter(|_| is_restored);
             let version = version.map(|version| (state.current, version));
-            self.audit(AuditRecord::of_restored(version, blocks.len()))
-                .await;
+            self.audit(AuditRecord::of_restored(version, &blocks)).await;
         }
         if again.blocks.know_all(&blocks) {
             return Ok(Ok(again));

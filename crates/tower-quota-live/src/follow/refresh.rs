@@ -1,6 +1,7 @@
 //! Applies the state of the store.
 
 use core::time::Duration;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,10 +14,11 @@ use super::in_force::InForce;
 use super::local_copy::LocalCopy;
 use super::shared::{FollowedRules, Known};
 use crate::audit::AuditRecord;
+use crate::blocks::Block;
 use crate::error::ChangeError;
 use crate::metrics;
 use crate::options::WithoutRules;
-use crate::store::{BlockChanges, RuleStoreError};
+use crate::store::{BlockChanges, Point, RuleStoreError};
 use crate::time::Time;
 use crate::version::{Version, VersionInfo};
 use crate::wait::{Backoff, jittered, now, pause};
@@ -69,13 +71,14 @@ impl FollowedRules {
             if self.health.answered() {
                 tracing::info!(store = self.store.name(), "the store of the rules answers");
             }
-            let revision = known.revision;
+            let points = known.points;
             if !core::mem::replace(&mut known.is_copied, true)
-                && let Some(revision) = revision
+                && let Some(points) = points
             {
+                let removed = known.removed.clone();
                 // Let changes go on while the copy is written.
                 drop(known);
-                self.keep_copy(revision).await;
+                self.keep_copy(points, removed).await;
             }
             return true;
         };
@@ -111,13 +114,22 @@ impl FollowedRules {
         let Some(mut state) = self.store.state(revision).await? else {
             return Ok(unshared.map(|error| error.to_string()));
         };
+        if let (Some(points), false) = (known.points, known.is_doubtful)
+            && state.have_left(points)
+        {
+            // Read everything, because the numbers and revisions come from another history.
+            known.is_doubtful = true;
+            state = self.store.state(None).await?.unwrap_or_default();
+        }
         known.is_doubtful |= state.is_doubtful;
         state = match self.put_back(known, state).await? {
             Ok(state) => state,
             Err(problem) => return Ok(Some(problem)),
         };
-        let (revision, failure) = (state.revision, state.failure.take());
+        let (revision, points) = (state.revision, state.points());
+        let failure = state.failure.take();
         if failure.is_none() {
+            known.note_removals(&state.blocks, &self.blocks);
             self.blocks.apply(core::mem::take(&mut state.blocks));
             let unshared = known.unshared.iter();
             let unshared = unshared.map(|(id, (block, _))| (id.clone(), block.clone()));
@@ -131,7 +143,8 @@ impl FollowedRules {
         }
         known.is_doubtful = false;
         if failure.is_none() {
-            (known.revision, known.is_copied) = (Some(revision), false);
+            (known.revision, known.points) = (Some(revision), Some(points));
+            known.is_copied = false;
         }
         Ok(failure.or(unshared.map(|error| error.to_string())))
     }
@@ -285,16 +298,18 @@ impl FollowedRules {
         known.rejected = Some(version);
     }
 
-    async fn keep_copy(&self, revision: u64) {
+    async fn keep_copy(&self, points: [Point; 2], removed: HashMap<String, Block>) {
         let (Some(path), Some(in_force)) = (&self.options.local_copy, self.in_force.load_full())
         else {
             return;
         };
-        let blocks = Arc::clone(&self.blocks);
+        let (blocks, store) = (Arc::clone(&self.blocks), self.store.identity());
         let copy = move || LocalCopy {
             version: in_force.version.clone(),
             blocks: blocks.all(),
-            revision: Some(revision),
+            removed,
+            store,
+            points,
         };
         let _alone = self.copying.lock().await;
         if let Err(error) = LocalCopy::write(copy, path).await {
@@ -329,10 +344,19 @@ impl FollowedRules {
     async fn use_copy(self: &Arc<Self>, path: &Path) -> Result<(), ChangeError> {
         let copy = LocalCopy::read(path).await;
         let copy = copy.map_err(|error| ChangeError::Refused(error.to_string()))?;
+        let store = self.store.identity();
+        if copy.store != store {
+            let reason = format!(
+                "it is a copy of {}, and this store is {store}: give each service its own file",
+                copy.store
+            );
+            return Err(ChangeError::Refused(reason));
+        }
         let rules = self.read_version(&copy.version).await?;
         self.blocks.apply(BlockChanges::all(copy.blocks));
         *self.known.lock().await = Known {
-            revision: copy.revision,
+            points: Some(copy.points),
+            removed: copy.removed,
             is_doubtful: true,
             is_copied: true,
             ..Known::default()

@@ -13,7 +13,8 @@ use crate::blocks::{Block, BlockSet};
 use crate::error::StartError;
 use crate::options::LiveOptions;
 use crate::refusals::RefusalLog;
-use crate::store::{BlockStore, RuleStore, with_blocks};
+use crate::store::{BlockChanges, BlockStore, MOST_BLOCKS, Point, RuleStore, with_blocks};
+use crate::time::Time;
 use crate::version::VersionInfo;
 
 /// The seed of instances without a secret, so that they agree on the ids of blocks.
@@ -40,15 +41,44 @@ pub(crate) struct FollowedRules {
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(super) revision: Option<u64>,
+    /// The points of the documents and of the blocks, of an earlier process after a start from the local copy.
+    pub(super) points: Option<[Point; 2]>,
     /// Whether the store has failed and not answered since. It may have lost data, so texts are
     /// compared.
     pub(super) is_doubtful: bool,
     pub(super) rejected: Option<VersionInfo>,
     /// Changes of blocks that hold on this instance only, because the store did not answer. A
-    /// removed block is `None`.
-    pub(crate) unshared: HashMap<String, (Option<Block>, AuditRecord)>,
+    /// removed block is `None`. A block has no record if the store has no space for it.
+    pub(crate) unshared: HashMap<String, (Option<Block>, Option<AuditRecord>)>,
+    /// The blocks whose removal this instance has seen, until they end.
+    pub(super) removed: HashMap<String, Block>,
     /// Whether the local copy has this state.
     pub(super) is_copied: bool,
+}
+
+impl Known {
+    /// Remembers a removed block, to remove the block again if the store loses the removal.
+    pub(crate) fn remember_removed(&mut self, block: Block) {
+        if self.removed.len() >= MOST_BLOCKS {
+            let now = Time::now();
+            self.removed.retain(|_, block| block.is_in_force(now));
+        }
+        // A forgotten removal is not put back.
+        if self.removed.len() < MOST_BLOCKS {
+            self.removed.insert(block.id.clone(), block);
+        }
+    }
+
+    /// Notes the removals among the changes of a store. `blocks` has the blocks before the changes.
+    pub(super) fn note_removals(&mut self, changes: &BlockChanges, blocks: &BlockSet) {
+        for (id, changed) in &changes.changed {
+            if changed.is_some() {
+                self.removed.remove(id);
+            } else if let Some(block) = blocks.get(id) {
+                self.remember_removed(block);
+            }
+        }
+    }
 }
 
 impl FollowedRules {

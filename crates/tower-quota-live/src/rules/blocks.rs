@@ -76,7 +76,8 @@ impl LiveRules {
     /// Blocks or allows clients on this instance only, until the store answers.
     ///
     /// Use it if [`block`](Self::block) fails with [`RuleStoreError::Unavailable`](crate::RuleStoreError::Unavailable). The instance
-    /// writes the block and its audit record to the store as soon as the store answers.
+    /// writes the block and its audit record to the store as soon as the store answers. A newer block
+    /// in the store wins.
     ///
     /// # Errors
     /// Returns the errors of [`block_target`](Self::block_target).
@@ -129,6 +130,9 @@ impl LiveRules {
             let removed = shared.store.remove_block(&id).await?;
             known.unshared.remove(&id);
             shared.blocks.apply(BlockChanges::one(&id, None));
+            if let Some(block) = &removed {
+                known.remember_removed(block.clone());
+            }
             drop(known);
             if let Some(block) = &removed {
                 shared.audit(block.removal_record(by)).await;

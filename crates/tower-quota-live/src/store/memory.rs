@@ -19,8 +19,10 @@ pub struct MemoryRules {
     changed: watch::Sender<()>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Kept {
+    /// The first revision. It follows the time, to be above the revisions of earlier processes in a local copy.
+    began: u64,
     revision: u64,
     latest: u64,
     current: Option<u64>,
@@ -31,6 +33,24 @@ struct Kept {
     /// The revision of the last change that `changes` has dropped.
     dropped: u64,
     records: VecDeque<AuditRecord>,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        let now = u64::try_from(Time::now().unix_millis()).unwrap_or_default();
+        let began = now.saturating_mul(1_000);
+        Self {
+            began,
+            revision: began,
+            latest: 0,
+            current: None,
+            versions: BTreeMap::new(),
+            blocks: HashMap::new(),
+            changes: VecDeque::new(),
+            dropped: began,
+            records: VecDeque::new(),
+        }
+    }
 }
 
 impl MemoryRules {
@@ -148,6 +168,7 @@ impl RuleStore for MemoryRules {
         let (kept, now) = (self.lock(), Time::now());
         let state = (known != Some(kept.revision)).then(|| StoreState {
             revision: kept.revision,
+            began: kept.began,
             current: kept.current,
             blocks: kept.changes_since(known, now),
             ..StoreState::default()
@@ -189,8 +210,8 @@ impl BlockStore for MemoryRules {
     }
 
     fn restore_blocks<'a>(&'a self, known: u64, lost: &'a BlockChanges) -> Reply<'a, Vec<String>> {
-        // A higher revision comes from an earlier process, whose blocks the local copy has kept.
-        if known <= self.lock().revision {
+        // An earlier revision comes from an earlier process, whose blocks the local copy has kept.
+        if known >= self.lock().began {
             return ready(Ok(Vec::new()));
         }
         ready(self.change(|kept| {

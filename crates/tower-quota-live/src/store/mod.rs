@@ -4,6 +4,7 @@ mod error;
 #[cfg(feature = "file")]
 mod file;
 mod memory;
+mod point;
 #[cfg(feature = "redis")]
 mod redis;
 mod state;
@@ -20,6 +21,7 @@ pub use self::error::RuleStoreError;
 #[cfg(feature = "file")]
 pub use self::file::FileRules;
 pub use self::memory::MemoryRules;
+pub(crate) use self::point::Point;
 #[cfg(feature = "redis")]
 pub use self::redis::RedisRules;
 #[cfg(feature = "redis")]
@@ -52,6 +54,13 @@ pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, RuleStoreError>> +
 pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// Returns the name of the store for logs, without secrets, such as `redis at 10.0.0.5:6379`.
     fn name(&self) -> String;
+
+    /// Returns the name of the documents in this store, without secrets. The default is the [name](Self::name).
+    ///
+    /// A local copy of other documents is not used. If services share a store, add the name of the service.
+    fn identity(&self) -> String {
+        self.name()
+    }
 
     /// Returns the number of the version in force.
     ///

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 
+use super::Point;
 use crate::blocks::Block;
 use crate::time::Time;
 
@@ -19,6 +20,8 @@ pub struct StoreState {
     pub is_doubtful: bool,
     /// The failure of a part of the store. The previous data of the failed part stays valid.
     pub failure: Option<String>,
+    /// The points of the documents and of the blocks, if two stores keep them.
+    pub(crate) parts: Option<[Point; 2]>,
 }
 
 /// Changed blocks and allowances, with remembered ended blocks.
@@ -43,20 +46,26 @@ impl BlockChanges {
         }
     }
 
-    /// Compares a complete list with the blocks that an instance has. Returns the instance's side
-    /// of each difference.
-    pub(crate) fn differences(&self, kept: Vec<Block>) -> Self {
+    /// Compares a complete list with the blocks that an instance has, and with the blocks whose
+    /// removal it has seen. Returns the lost changes.
+    ///
+    /// A block that the instance does not know stays, because an operator may have added it after a failover.
+    pub(crate) fn lost(&self, kept: Vec<Block>, removed: &HashMap<String, Block>) -> Self {
         let now = Time::now();
         let mut changed = HashMap::new();
         for (id, stored) in &self.changed {
-            if stored.as_ref().is_some_and(|block| block.is_in_force(now)) {
+            if let Some(stored) = stored
+                && removed.get(id) == Some(stored)
+                && stored.is_in_force(now)
+            {
                 changed.insert(id.clone(), None);
             }
         }
         for block in kept {
-            if matches!(self.changed.get(&block.id), Some(Some(stored)) if *stored == block) {
-                changed.remove(&block.id);
-            } else if block.is_in_force(now) {
+            let stored = self.changed.get(&block.id).and_then(Option::as_ref);
+            let is_stored =
+                stored.is_some_and(|stored| *stored == block || stored.since > block.since);
+            if !is_stored && block.is_in_force(now) {
                 changed.insert(block.id.clone(), Some(block));
             }
         }
@@ -79,7 +88,18 @@ impl BlockChanges {
 }
 
 impl StoreState {
-    pub(crate) fn has_lost(&self, known: Option<u64>) -> bool {
-        known.is_some_and(|known| self.began > known || self.revision < known)
+    /// Returns whether a part of the store lacks changes of the known history.
+    pub(crate) fn have_left(&self, known: [Point; 2]) -> bool {
+        let mut both = self.points().into_iter().zip(known);
+        both.any(|(point, known)| point.has_left(known))
+    }
+
+    /// Returns the points of the documents and of the blocks.
+    pub(crate) fn points(&self) -> [Point; 2] {
+        let point = Point {
+            began: self.began,
+            revision: self.revision,
+        };
+        self.parts.unwrap_or([point; 2])
     }
 }

@@ -5,14 +5,19 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
 
-use super::{BlockChanges, BlockStore, MemoryRules, Reply, RuleStore, RuleStoreError, StoreState};
+use super::{
+    BlockChanges, BlockStore, MemoryRules, Point, Reply, RuleStore, RuleStoreError, StoreState,
+};
 use crate::audit::AuditRecord;
 use crate::blocks::Block;
 use crate::time::Time;
 use crate::version::{NewVersion, Version, VersionInfo};
 
-/// The longest wait for blocks, so that a silent store does not delay documents.
+/// The longest wait for the store of the blocks, so that a silent store does not delay documents.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The longest wait for all blocks of a store that answers, for many calls over a slow link.
+const READING: Duration = Duration::from_secs(20);
 
 /// The number of merged states whose parts are known.
 const KEPT: usize = 64;
@@ -27,12 +32,11 @@ pub(crate) struct WithBlocks {
 
 #[derive(Debug)]
 struct Seen {
-    /// The revision of the last merged state. It follows the time, so that a local copy of an earlier process has an
-    /// unknown one.
+    /// The revision of the last merged state.
     revision: u64,
     current: Option<u64>,
-    /// The revisions of the documents and of the blocks, by the revision of the merged state.
-    parts: BTreeMap<u64, [u64; 2]>,
+    /// The points of the documents and of the blocks, by the revision of the merged state.
+    parts: BTreeMap<u64, [Point; 2]>,
 }
 
 /// Chooses where blocks and audit records live: in your store, else in the store of the documents,
@@ -63,34 +67,35 @@ impl WithBlocks {
     async fn merge(&self, known: Option<u64>) -> Result<Option<StoreState>, RuleStoreError> {
         let mut seen = self.seen.lock().await;
         let parts = known.and_then(|known| seen.parts.get(&known).copied());
-        let [known_documents, known_blocks] = [0, 1].map(|part| parts.map(|parts| parts[part]));
+        let [known_documents, known_blocks] =
+            [0, 1].map(|part| parts.map(|parts| parts[part].revision));
         let documents = self.documents.state(known_documents).await?;
-        let blocks = timeout(PATIENCE, self.blocks.state(known_blocks)).await;
-        let silent = |_| RuleStoreError::unavailable(self.blocks.name(), "no answer in time");
-        let blocks = blocks.map_err(silent).flatten();
+        let blocks = self.changed_blocks(known_blocks).await;
         if matches!((&documents, &blocks), (None, Ok(None))) {
             return Ok(None);
         }
         let mut state = documents.unwrap_or_else(|| StoreState {
-            revision: known_documents.unwrap_or_default(),
             current: seen.current,
+            parts,
             ..StoreState::default()
         });
         seen.current = state.current;
         // The revisions of the documents are not those of the merged states.
+        let [of_documents, _] = state.points();
         state.began = 0;
         state.blocks = BlockChanges::default();
-        let mut parts = [state.revision, known_blocks.unwrap_or_default()];
+        let mut parts = [of_documents, parts.unwrap_or_default()[1]];
         match blocks {
             Ok(None) => {}
             Ok(Some(of_blocks)) => {
-                parts[1] = of_blocks.revision;
-                state.is_doubtful |= of_blocks.is_doubtful || of_blocks.has_lost(known_blocks);
+                parts[1] = of_blocks.points()[1];
+                state.is_doubtful |= of_blocks.is_doubtful;
                 state.blocks = of_blocks.blocks;
             }
             // Keep the known blocks in force.
             Err(error) => {
                 state.failure = Some(format!("blocks are not shared: {error}"));
+                state.parts = Some(parts);
                 return Ok(Some(state));
             }
         }
@@ -103,20 +108,36 @@ impl WithBlocks {
             }
         }
         state.revision = seen.revision;
+        state.parts = Some(parts);
         Ok(Some(state))
     }
 
-    /// Returns the revision of the documents or of the blocks in a merged state. A local copy has an unknown revision, which
-    /// is above the revisions in memory, and below the revisions of Redis.
-    async fn part(&self, part: usize, known: u64) -> u64 {
-        let seen = self.seen.lock().await;
-        seen.parts.get(&known).map_or(known, |parts| parts[part])
+    /// Reads the blocks changed since a known revision. A silent store is noticed within [`PATIENCE`].
+    async fn changed_blocks(
+        &self,
+        known: Option<u64>,
+    ) -> Result<Option<StoreState>, RuleStoreError> {
+        let silent = |_| RuleStoreError::unavailable(self.blocks.name(), "no answer in time");
+        let mut patience = PATIENCE;
+        if known.is_none() {
+            // All blocks take many calls. Wait for them only if the store answers a short call.
+            let answer = timeout(PATIENCE, self.blocks.audit(1)).await;
+            answer.map_err(silent).flatten()?;
+            patience = READING;
+        }
+        let blocks = timeout(patience, self.blocks.state(known)).await;
+        blocks.map_err(silent).flatten()
     }
 }
 
 impl RuleStore for WithBlocks {
     fn name(&self) -> String {
         self.documents.name()
+    }
+
+    fn identity(&self) -> String {
+        let (documents, blocks) = (self.documents.identity(), self.blocks.identity());
+        format!("{documents} with blocks of {blocks}")
     }
 
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
@@ -152,10 +173,7 @@ impl RuleStore for WithBlocks {
     }
 
     fn restore<'a>(&'a self, version: &'a Version, known: u64) -> Reply<'a, bool> {
-        Box::pin(async move {
-            let known = self.part(0, known).await;
-            self.documents.restore(version, known).await
-        })
+        self.documents.restore(version, known)
     }
 }
 
@@ -165,10 +183,7 @@ impl BlockStore for WithBlocks {
     }
 
     fn restore_blocks<'a>(&'a self, known: u64, lost: &'a BlockChanges) -> Reply<'a, Vec<String>> {
-        Box::pin(async move {
-            let known = self.part(1, known).await;
-            self.blocks.restore_blocks(known, lost).await
-        })
+        self.blocks.restore_blocks(known, lost)
     }
 
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {

@@ -7,12 +7,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use http::StatusCode;
-use tower_quota_dev::RedisServer;
+use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_live::{
-    Action, BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, NewVersion, RuleStoreError,
+    Action, BlockChanges, BlockStore, BlockTarget, ChangeError, FileRules, LiveOptions,
+    MOST_BLOCKS, NewBlock, NewVersion, RedisRules, RuleStore, RuleStoreError, Time,
 };
 
 use crate::fixture::{Instance, document, eventually, new, redis_rules, rules_file};
+use crate::redis::block_of;
 
 /// Follows a file by events, with rare polls.
 async fn following(path: &Path) -> Instance {
@@ -321,6 +323,91 @@ async fn block_in_an_outage_holds_here_and_is_shared_later() {
         has(Action::Block) && has(Action::Unblock)
     })
     .await;
+}
+
+#[tokio::test]
+async fn newer_decision_replaces_held_change() {
+    let (server, (_folder, path)) = (RedisServer::start(), rules_file(500));
+    let proxy = FaultProxy::to(server.port());
+    let start = async |url: &str| {
+        let blocks = RedisRules::new(url, "held").unwrap();
+        let options = LiveOptions::new().blocks_in(blocks);
+        Instance::start(FileRules::new(&path).unwrap(), options).await
+    };
+    let (one, other) = (start(&proxy.url()).await, start(&server.url()).await);
+    let old = one.block(BlockTarget::Text("old")).await;
+    other.until_status("old", 403).await;
+    proxy.inflict(Fault::Refuse);
+    eventually("the outage is noticed", async || {
+        !one.live.state().is_healthy()
+    })
+    .await;
+    let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
+    let ann = BlockTarget::Text("ann");
+    let held = one.live.block_here(ann, hour).await.unwrap();
+    one.live.unblock_here(&old.id, "ops").await.unwrap();
+    eventually("the clock ticks", async || {
+        Time::now().unix_millis() > held.since.unix_millis() + 1
+    })
+    .await;
+    let longer = other.block(ann).await;
+    let newer = other.block(BlockTarget::Text("old")).await;
+
+    proxy.heal();
+    eventually("the outage is over", async || one.live.state().is_healthy()).await;
+    let state = redis_rules(&server, "held").state(None).await.unwrap();
+    let mut stored = state.unwrap().blocks.changed;
+    for block in [longer, newer] {
+        assert_eq!(stored.remove(&block.id), Some(Some(block.clone())));
+        assert!(one.live.blocks().contains(&block));
+    }
+}
+
+#[tokio::test]
+async fn full_store_delays_no_other_change() {
+    let (server, (_folder, path)) = (RedisServer::start(), rules_file(500));
+    let [one, other] = two_followers(&path, &server).await;
+    let old = one.block(BlockTarget::Text("old")).await;
+    other.until_status("old", 403).await;
+    let store = redis_rules(&server, "blocks");
+    let most = u32::try_from(MOST_BLOCKS).unwrap() + 9;
+    let many = (0..most).map(|number| block_of(number, false));
+    let many = BlockChanges::all(many);
+    store.restore_blocks(0, &many).await.unwrap();
+    let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
+    let users = ["ann", "bob", "eve"];
+    for user in users {
+        let target = BlockTarget::Text(user);
+        one.live.block_here(target, hour.clone()).await.unwrap();
+    }
+    one.live.unblock_here(&old.id, "ops").await.unwrap();
+    eventually("the store is read", async || one.live.refresh().await).await;
+    other.until_status("old", 200).await;
+    for user in users {
+        assert_eq!(one.ask(user).await, 403, "{user}");
+    }
+    let records = other.live.audit(99).await.unwrap();
+    let blocks = records.iter().filter(|record| record.what == Action::Block);
+    assert_eq!(blocks.count(), 4);
+}
+
+#[tokio::test]
+async fn many_blocks_arrive_over_slow_link() {
+    let (server, (_folder, path)) = (RedisServer::start(), rules_file(500));
+    let many = (0..1_000).map(|number| block_of(number, false));
+    let many = BlockChanges::all(many);
+    let store = redis_rules(&server, "slow");
+    store.restore_blocks(0, &many).await.unwrap();
+    let proxy = FaultProxy::to(server.port());
+    proxy.inflict(Fault::Delay(Duration::from_millis(90)));
+    let blocks = RedisRules::new(&proxy.url(), "slow").unwrap();
+    let options = LiveOptions::new().blocks_in(blocks);
+    let one = Instance::start(FileRules::new(&path).unwrap(), options).await;
+    eventually("all blocks are in force", async || {
+        one.live.blocks().len() == 1_000
+    })
+    .await;
+    assert!(one.live.state().is_healthy());
 }
 
 const OK_HERE: (StatusCode, StatusCode) = (StatusCode::FORBIDDEN, StatusCode::OK);

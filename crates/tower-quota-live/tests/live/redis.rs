@@ -68,6 +68,30 @@ async fn cut_subscription_is_made_anew() {
 }
 
 #[tokio::test]
+async fn other_readers_hide_no_lost_subscription() {
+    let server = RedisServer::start();
+    let store = redis_rules(&server, "readers");
+    store.put(None, new(5)).await.unwrap();
+    let known = store.state(None).await.unwrap().unwrap().revision;
+    let subscribed = async || {
+        server
+            .command("PUBSUB NUMSUB quota:rules:{readers}:changed")
+            .unwrap()
+            .contains(":1")
+    };
+    eventually("the store listens", subscribed).await;
+    assert_eq!(store.state(Some(known)).await.unwrap(), None);
+    let mut changes = store.changes();
+    server.command("CLIENT KILL TYPE pubsub").unwrap();
+    changes.changed().await.unwrap();
+    // A reader of the admin API knows no revision.
+    assert!(store.state(None).await.unwrap().is_some());
+    let state = store.state(Some(known)).await.unwrap();
+    assert!(state.is_some_and(|state| state.is_doubtful));
+    assert_eq!(store.state(Some(known)).await.unwrap(), None);
+}
+
+#[tokio::test]
 async fn two_writers_have_one_winner() {
     let server = RedisServer::start();
     let store = redis_rules(&server, "race");
@@ -331,7 +355,7 @@ async fn lost_blocks_return_after_a_put() {
 }
 
 /// Returns a block of a network by an operator or a penalty.
-fn block_of(number: u32, is_of_penalty: bool) -> Block {
+pub(crate) fn block_of(number: u32, is_of_penalty: bool) -> Block {
     let network = format!("10.{}.{}.0/24", number / 256, number % 256);
     let until = Time::from_unix_millis(Time::now().unix_millis() + 86_400_000 + i64::from(number));
     let block = serde_json::json!({

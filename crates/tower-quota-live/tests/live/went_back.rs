@@ -6,11 +6,11 @@ use http::StatusCode;
 use tempfile::TempDir;
 use tower_quota_dev::{FaultProxy, RedisServer};
 use tower_quota_live::{
-    Action, AuditRecord, Block, BlockTarget, FileRules, LiveOptions, NewVersion, RedisRules,
-    RuleStore, Target,
+    Action, AuditRecord, Block, BlockTarget, FileRules, LiveOptions, NewBlock, NewVersion,
+    RedisRules, RuleStore, Target,
 };
 
-use crate::fixture::{Instance, document, eventually, new, rules_file};
+use crate::fixture::{DAY, Instance, document, eventually, new, redis_rules, rules_file};
 use crate::log::Log;
 
 /// A primary and a replica, behind an address that leads to the primary.
@@ -200,7 +200,10 @@ async fn blocks_next_to_files_survive_lagging_replica() {
     assert_eq!(said.len(), 1, "{said:?}");
     let records = restored(&other).await;
     assert_eq!(records.len(), 1, "{records:?}");
-    assert_eq!(records[0].comment, "changes of blocks: 2");
+    let mut changed = [&*old.id, &*recent.id];
+    changed.sort_unstable();
+    let expected = format!("changes of blocks: {}", changed.join(", "));
+    assert_eq!(records[0].comment, expected);
 }
 
 #[tokio::test]
@@ -331,4 +334,143 @@ async fn documents_put_after_failover_stay() {
     one.until_in_force(3).await;
     assert_eq!(one.limits("ann").await, [8, 16]);
     assert_eq!(restored(&one).await.len(), 0);
+}
+
+/// Returns the ids of the stored blocks.
+async fn stored_ids(store: &RedisRules) -> Vec<String> {
+    let state = store.state(None).await.unwrap().unwrap();
+    let blocks = state.blocks.changed.into_values().flatten();
+    blocks.map(|block| block.id).collect()
+}
+
+#[tokio::test]
+async fn copy_of_another_name_is_not_used() {
+    let log = Log::default();
+    let _recording = tower_quota_dev::record_log(log.clone());
+    let (server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let rules = |name| redis_rules(&server, name);
+    let production = Instance::start(rules("production"), LiveOptions::new()).await;
+    production.put(new(5)).await;
+    let blocked = block(&production, "blocked").await;
+    let staging = Instance::start(rules("staging"), copying(&folder, "copy")).await;
+    for units in [6, 7, 8] {
+        staging.put(new(units)).await;
+    }
+    block(&staging, "tested").await;
+    end(staging).await;
+
+    let late = Instance::start(rules("production"), copying(&folder, "copy")).await;
+    until_read(&production).await;
+    for instance in [&production, &late] {
+        assert_eq!(instance.limits("ann").await, [5, 10]);
+        assert_eq!(instance.ask("blocked").await, StatusCode::FORBIDDEN);
+        assert_eq!(instance.ask("tested").await, StatusCode::OK);
+    }
+    assert_eq!(stored_ids(&rules("production")).await, [blocked.id]);
+    assert_eq!(restored(&production).await.len(), 0);
+    let said = log.lines("the local copy of the rules cannot be used");
+    assert!(said.concat().contains("rules staging"), "{said:?}");
+}
+
+#[tokio::test]
+async fn another_history_is_taken_as_it_is() {
+    let log = Log::default();
+    let _recording = tower_quota_dev::record_log(log.clone());
+    let [server, other] = [RedisServer::start(), RedisServer::start()];
+    let of_other = redis_rules(&other, "back");
+    let direct = Instance::start(redis_rules(&other, "back"), LiveOptions::new()).await;
+    direct.put(new(5)).await;
+    let blocked = block(&direct, "blocked").await;
+    let address = FaultProxy::to(server.port());
+    let (folder, rules) = (tempfile::tempdir().unwrap(), || {
+        RedisRules::new(&address.url(), "back").unwrap()
+    });
+    let one = Instance::start(rules(), copying(&folder, "one")).await;
+    let restarted = Instance::start(rules(), copying(&folder, "restarted")).await;
+    for units in [6, 7, 8] {
+        one.put(new(units)).await;
+    }
+    block(&one, "tested").await;
+    restarted.until_in_force(3).await;
+    restarted.until_status("tested", 403).await;
+    until_read(&one).await;
+    end(restarted).await;
+
+    address.redirect(other.port());
+    address.cut();
+    one.until_in_force(1).await;
+    let restarted = Instance::start(rules(), copying(&folder, "restarted")).await;
+    for instance in [&one, &restarted] {
+        until_read(instance).await;
+        assert_eq!(instance.limits("ann").await, [5, 10]);
+        assert_eq!(instance.ask("blocked").await, StatusCode::FORBIDDEN);
+        assert_eq!(instance.ask("tested").await, StatusCode::OK);
+    }
+    assert_eq!(stored_ids(&of_other).await, [blocked.id]);
+    assert_eq!(restored(&one).await.len(), 0);
+    let said = log.lines("the store has another history");
+    assert_eq!(said.len(), 2, "{said:?}");
+}
+
+#[tokio::test]
+async fn blocks_next_to_files_keep_their_history() {
+    let [server, other] = [RedisServer::start(), RedisServer::start()];
+    let (_folder, path) = rules_file(5);
+    let (copies, of_other) = (tempfile::tempdir().unwrap(), redis_rules(&other, "back"));
+    let start = async |address: &str, copy: &str| {
+        let blocks = RedisRules::new(address, "back").unwrap();
+        let options = copying(&copies, copy).blocks_in(blocks);
+        Instance::start(FileRules::new(&path).unwrap(), options).await
+    };
+    let blocked = block(&start(&other.url(), "direct").await, "blocked").await;
+    let address = FaultProxy::to(server.port());
+    let one = start(&address.url(), "one").await;
+    let restarted = start(&address.url(), "restarted").await;
+    block(&one, "tested").await;
+    restarted.until_status("tested", 403).await;
+    until_read(&one).await;
+    end(restarted).await;
+
+    address.redirect(other.port());
+    address.cut();
+    one.until_status("tested", 200).await;
+    let restarted = start(&address.url(), "restarted").await;
+    for instance in [&one, &restarted] {
+        until_read(instance).await;
+        assert_eq!(instance.ask("blocked").await, StatusCode::FORBIDDEN);
+        assert_eq!(instance.ask("tested").await, StatusCode::OK);
+    }
+    assert_eq!(stored_ids(&of_other).await, [blocked.id]);
+}
+
+#[tokio::test]
+async fn operators_blocks_survive_split_brain() {
+    let servers = Servers::start();
+    let one = Instance::start(servers.rules(), LiveOptions::new()).await;
+    one.put(new(5)).await;
+    let again = block(&one, "again").await;
+    servers.cut_off().await;
+    servers.promote();
+    // Operators change both servers before the instance is led to the next primary.
+    let direct = RedisRules::new(&servers.replica.url(), "back").unwrap();
+    let direct = Instance::start(direct, LiveOptions::new()).await;
+    let recent = block(&direct, "recent").await;
+    let week = NewBlock::block(7 * DAY, "ops");
+    let longer = direct.live.block(BlockTarget::Text("again"), week).await;
+    one.live.unblock(&again.id, "ops").await.unwrap();
+    let late = block(&one, "late").await;
+    until_read(&one).await;
+
+    servers.lead_to_replica();
+    servers.address.cut();
+    one.until_status("recent", 403).await;
+    until_read(&one).await;
+    let mut ids = stored_ids(&servers.rules()).await;
+    ids.sort_unstable();
+    let mut expected = [longer.unwrap().id, recent.id, late.id];
+    expected.sort_unstable();
+    assert_eq!(ids, expected);
+    for user in ["again", "recent", "late"] {
+        assert_eq!(one.ask(user).await, StatusCode::FORBIDDEN, "{user}");
+    }
 }

@@ -56,6 +56,7 @@ struct RedisKeys {
     script: [String; 7],
     audit: String,
     channel: String,
+    name: String,
 }
 
 impl RedisRules {
@@ -104,6 +105,7 @@ impl RedisRules {
             .map(key),
             audit: key("audit"),
             channel: key("changed"),
+            name: name.to_owned(),
         };
         let connection = RedisConnection::new(locator, &keys.channel, Self::DEADLINE);
         let announcements = Announcements::listen(connection.clone(), keys.channel.clone());
@@ -268,11 +270,15 @@ impl RuleStore for RedisRules {
         format!("redis at {}", self.connection.server())
     }
 
+    fn identity(&self) -> String {
+        format!("{}, rules {}", self.name(), self.keys.name)
+    }
+
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
         Box::pin(async move {
             // Read everything after a lost subscription, because the server may be another one with
-            // another history.
-            let is_doubtful = self.announcements.was_lost();
+            // another history. Other readers, which know no revision, leave the sign to live rules.
+            let is_doubtful = known.is_some() && self.announcements.was_lost();
             let first = self.page(known.filter(|_| !is_doubtful), false).await;
             if is_doubtful && first.is_err() {
                 self.announcements.lose();
