@@ -25,7 +25,12 @@ impl FollowedRules {
             .filter(|version| state.current < Some(version.number));
         let is_read = state.failure.is_none() && state.blocks.is_complete;
         let mut lost = match is_read && known.is_doubtful && known.points.is_some() {
-            true => state.blocks.lost(self.blocks.all(), &known.removed),
+            true => {
+                let mut kept = self.blocks.all();
+                // The store never had the changes that hold on this instance only.
+                kept.retain(|block| !known.unshared.contains_key(&block.id));
+                state.blocks.lost(kept, &known.removed)
+            }
             false => BlockChanges::default(),
         };
         let is_other = !now_documents.continues(documents);

@@ -386,6 +386,8 @@ async fn full_store_delays_no_other_change() {
     for user in users {
         assert_eq!(one.ask(user).await, 403, "{user}");
     }
+    let stored = server.command("HLEN quota:rules:{blocks}:blocks").unwrap();
+    assert_eq!(stored.trim(), format!(":{most}"));
     let records = other.live.audit(99).await.unwrap();
     let blocks = records.iter().filter(|record| record.what == Action::Block);
     assert_eq!(blocks.count(), 4);

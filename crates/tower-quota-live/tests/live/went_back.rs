@@ -115,6 +115,14 @@ async fn until_read(instance: &Instance) {
     eventually("the store is read", async || instance.live.refresh().await).await;
 }
 
+/// Waits until the instances have read the block of a user.
+async fn until_known(instances: &[&Instance], user: &str) {
+    for instance in instances {
+        instance.until_status(user, 403).await;
+        until_read(instance).await;
+    }
+}
+
 #[tokio::test]
 async fn newest_version_and_removals_survive_lagging_replica() {
     let log = Log::default();
@@ -125,6 +133,7 @@ async fn newest_version_and_removals_survive_lagging_replica() {
     one.put(new(5)).await;
     one.put(new(6)).await;
     let old = block(&one, "old").await;
+    until_known(&[&one, &other], "old").await;
     servers.cut_off().await;
     one.put(the_fix(7)).await;
     one.live.unblock(&old.id, "ops").await.unwrap();
@@ -176,6 +185,7 @@ async fn blocks_next_to_files_survive_lagging_replica() {
     };
     let (one, other) = (start().await, start().await);
     let old = block(&one, "old").await;
+    until_known(&[&one, &other], "old").await;
     servers.cut_off().await;
     one.live.unblock(&old.id, "ops").await.unwrap();
     let recent = block(&one, "recent").await;
@@ -250,7 +260,7 @@ async fn instance_that_was_down_takes_newest_version() {
     one.put(new(5)).await;
     let old = block(&one, "old").await;
     other.until_in_force(1).await;
-    other.until_status("old", 403).await;
+    until_known(&[&one, &other], "old").await;
     end(other).await;
     servers.cut_off().await;
     one.put(the_fix(6)).await;
