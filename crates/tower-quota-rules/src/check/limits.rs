@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
 use tower_quota::key::KeyExtractor;
-use tower_quota::{Algorithm, Penalty, Quota, RequestHead};
+use tower_quota::{Algorithm, Over, Penalty, Quota, RequestHead};
 
 use super::{Checker, PlacedLimit, all_limits};
 use crate::code_parts::CodeParts;
@@ -129,6 +129,11 @@ impl<'d> Checker<'d> {
                 rule.name.as_str()
             );
             self.error(place.field("block"), text);
+        }
+        if rule.over.map(Over::from) == Some(Over::Flag) {
+            let text =
+                "a limit that flags requests blocks no client: remove \"penalty\" or \"over\"";
+            self.warning(place.clone(), text);
         }
         let key = rule.key.as_ref().unwrap_or(self.document.defaults.key());
         let is_chosen = rule.missing.or(self.document.defaults.missing).is_some();
