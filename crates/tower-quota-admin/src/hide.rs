@@ -8,10 +8,7 @@ use tower_quota_live::{ChangeError, LiveState};
 
 use crate::api::{Api, CheckPlace};
 use crate::auth::Role;
-use crate::problem::{Problem, ProblemKind, Result};
-
-/// The answer instead of the problems of a version, which quote keys.
-pub(crate) const HIDDEN_PROBLEMS: &str = "a token with the role `rules` reads the problems";
+use crate::problem::{HIDDEN_PROBLEMS, Problem, ProblemKind, Result};
 
 /// Whether the caller may read the keys in documents and in their problems.
 ///

@@ -10,8 +10,6 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
 
-use crate::hide::ReadsKeys;
-
 const KEPT: usize = 300;
 
 /// The maximum number of limits in a second, to bound the memory of thousands of limits.
@@ -138,10 +136,7 @@ impl Feed {
     }
 
     /// Returns the snapshots of streams whose callers may read keys, or of the other streams.
-    pub(crate) const fn snapshots(
-        &self,
-        ReadsKeys(reads_keys): ReadsKeys,
-    ) -> &watch::Sender<Arc<str>> {
+    pub(crate) const fn snapshots(&self, reads_keys: bool) -> &watch::Sender<Arc<str>> {
         match reads_keys {
             true => &self.snapshots,
             false => &self.hidden_snapshots,

@@ -2,7 +2,6 @@ use serde::{Deserialize, Serialize};
 
 use super::change::By;
 use super::metrics;
-use super::store::BlockStore;
 use super::time::Time;
 use super::version::Version;
 
@@ -150,12 +149,5 @@ impl AuditRecord {
             after = self.after,
             comment = self.comment,
         );
-    }
-
-    /// Writes the record to the audit log of a store.
-    pub(crate) async fn store(self, store: &dyn BlockStore) {
-        if let Err(error) = store.record(self).await {
-            tracing::warn!(%error, "an audit record is in the log only");
-        }
     }
 }

@@ -122,7 +122,7 @@ fn change(method: &str, path: &str, body: &str) -> Request {
 }
 
 #[test]
-fn block_on_one_gateway_holds_on_all_and_after_restart() {
+fn block_on_one_gateway_outlives_restart() {
     let (redis, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
     let rules = folder.path().join("rules.yaml");
     std::fs::write(&rules, RULES).unwrap();

@@ -13,7 +13,9 @@ use tower_quota_live::{ChangeError, RuleStoreError};
 use tower_quota_rules::Problems;
 
 pub use self::kind::ProblemKind;
-use crate::hide::HIDDEN_PROBLEMS;
+
+/// The answer instead of the problems of a version, which quote keys.
+pub(crate) const HIDDEN_PROBLEMS: &str = "a token with the role `rules` reads the problems";
 
 pub(crate) type Result<T> = core::result::Result<T, Problem>;
 

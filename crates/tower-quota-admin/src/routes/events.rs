@@ -58,7 +58,7 @@ pub(crate) async fn events(
     })?;
     start(&api);
     let (sender, sent) = mpsc::channel(1);
-    let later = WatchStream::from_changes(api.feed.snapshots(reads_keys).subscribe());
+    let later = WatchStream::from_changes(api.feed.snapshots(reads_keys.0).subscribe());
     let snapshots = tokio_stream::once(Snapshot::json(&api, reads_keys, true)).chain(later);
     tokio::spawn(place.send(PACE, sender, snapshots));
     let event = |json: Arc<str>| Ok(Event::default().event("snapshot").data(json));
@@ -95,7 +95,7 @@ fn observe(api: &Api) {
         recent.add_calls(live.handle().store_latency());
     }
     for reads_keys in [ReadsKeys(true), ReadsKeys(false)] {
-        let snapshots = feed.snapshots(reads_keys);
+        let snapshots = feed.snapshots(reads_keys.0);
         if snapshots.receiver_count() > 0 {
             snapshots.send_replace(Snapshot::json(api, reads_keys, false));
         }

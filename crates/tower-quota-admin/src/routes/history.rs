@@ -9,8 +9,9 @@ use super::document::{in_force, put_version, text};
 use crate::api::{Api, CheckPlace};
 use crate::change::Change;
 use crate::extract::{Json, Path, Query};
-use crate::hide::{DocumentForm, HIDDEN_PROBLEMS, ReadsKeys, without_problems};
+use crate::hide::{DocumentForm, ReadsKeys, without_problems};
 use crate::precondition::Expected;
+use crate::problem::HIDDEN_PROBLEMS;
 use crate::problem::Result;
 
 /// A number of versions that is larger than any source keeps.

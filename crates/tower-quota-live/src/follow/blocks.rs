@@ -143,7 +143,7 @@ impl FollowedRules {
             } else if let Some((_, record)) = known.unshared.get_mut(&id) {
                 *record = None;
             }
-            record.store(&*self.store).await;
+            self.keep(record).await;
         }
         Ok(())
     }

@@ -144,6 +144,13 @@ impl FollowedRules {
 
     pub(crate) async fn audit(&self, record: AuditRecord) {
         record.announce();
-        record.store(&*self.store).await;
+        self.keep(record).await;
+    }
+
+    /// Writes an announced record to the audit log of the store.
+    pub(crate) async fn keep(&self, record: AuditRecord) {
+        if let Err(error) = self.store.record(record).await {
+            tracing::warn!(%error, "an audit record is in the log only");
+        }
     }
 }

@@ -94,7 +94,7 @@ async fn write_with_a_pause(first_lines: &str) {
 }
 
 #[tokio::test]
-async fn put_of_cut_document_is_refused_and_rollback_is_not() {
+async fn put_of_cut_document_is_refused() {
     let instance = Instance::in_memory().await;
     let first = instance.put(yaml(document(500))).await;
     instance.put(yaml(whole(600))).await;

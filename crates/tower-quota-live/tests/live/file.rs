@@ -289,7 +289,7 @@ async fn changed_file_leaves_a_record_for_all() {
 }
 
 #[tokio::test]
-async fn block_in_an_outage_holds_here_and_is_shared_later() {
+async fn block_in_an_outage_is_shared_later() {
     let (server, (_folder, path)) = (RedisServer::start(), rules_file(500));
     let [one, other] = two_followers(&path, &server).await;
     let old = one.block(BlockTarget::Text("old")).await;

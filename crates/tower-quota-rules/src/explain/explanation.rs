@@ -6,7 +6,7 @@ use tower_quota::{
     explain::{Explained, ExplainedLimit, SampleContext},
 };
 
-use super::report::is_quota;
+use super::same_quota::is_quota;
 use super::sample::AssumedPeer;
 use super::shown_key::{hashed, readable_key};
 use super::source::QuotaSource;

@@ -4,6 +4,7 @@
 mod explanation;
 mod listed;
 mod report;
+mod same_quota;
 mod sample;
 mod shown_key;
 mod source;
