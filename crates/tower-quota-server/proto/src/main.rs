@@ -1,0 +1,35 @@
+//! Generates the messages of the server, or with `--check` compares them with the committed files.
+
+use std::path::Path;
+use std::{env, fs};
+
+const PROTO: &str = "envoy/service/ratelimit/v3/rls.proto";
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let protos = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let committed = protos.join("../src/messages/generated");
+    if env::args().nth(1).as_deref() != Some("--check") {
+        fs::create_dir_all(&committed)?;
+        return generate(protos, &committed);
+    }
+    let generated = tempfile::tempdir()?;
+    generate(protos, generated.path())?;
+    for file in fs::read_dir(generated.path())? {
+        let name = file?.file_name();
+        if fs::read(generated.path().join(&name))? != fs::read(committed.join(&name))? {
+            return Err(format!("{} differs: run scripts/messages", name.display()).into());
+        }
+    }
+    Ok(())
+}
+
+fn generate(protos: &Path, out: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let files = protox::compile([PROTO], [protos])?;
+    tonic_prost_build::configure()
+        .build_transport(false)
+        .emit_rerun_if_changed(false)
+        .out_dir(out)
+        .include_file("mod.rs")
+        .compile_fds(files)?;
+    Ok(())
+}

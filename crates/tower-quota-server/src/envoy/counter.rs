@@ -1,0 +1,32 @@
+//! The names of counters.
+//!
+//! A counter is named by the domain and the entries of a descriptor. Every part has its length before it, so no two
+//! descriptors have the same name, whatever a client writes into a value.
+
+use tower_quota_core::Name;
+
+/// The kind of the keys of all counters.
+pub(crate) const SCOPE: Name = Name::new("envoy");
+/// The name of limits of the configuration.
+pub(crate) const OF_TREE: Name = Name::new("envoy");
+/// The name of limits that come with a descriptor, which count apart.
+pub(crate) const OF_DESCRIPTOR: Name = Name::new("envoy descriptor");
+
+/// Appends a text.
+pub(crate) fn push(counter: &mut Vec<u8>, text: &str) {
+    let mut length = text.len();
+    // The length in LEB128, which is a byte for most texts.
+    while let Err(_) | Ok(0x80..) = u8::try_from(length) {
+        counter.push(0x80 | length.to_le_bytes()[0]);
+        length >>= 7;
+    }
+    counter.push(length.to_le_bytes()[0]);
+    counter.extend_from_slice(text.as_bytes());
+}
+
+/// Appends an entry, by its value or by the pattern that its values share.
+pub(crate) fn push_entry(counter: &mut Vec<u8>, key: &str, value: &str, shared: Option<&str>) {
+    push(counter, key);
+    counter.push(shared.is_some().into());
+    push(counter, shared.unwrap_or(value));
+}

@@ -1,0 +1,107 @@
+//! The answer of a call.
+
+use core::time::Duration;
+
+use tower_quota_core::{LimitStatus, Outcome, Quota, Timestamp};
+
+use super::charges::Decided;
+use super::plan::{Asked, Plan};
+use crate::envoy::config::Allowance;
+use crate::messages::ratelimit::RateLimitResponse;
+use crate::messages::ratelimit::rate_limit_response::{Code, DescriptorStatus};
+
+/// The wait that a refusal shows while the store fails.
+const RETRY_OF_FAILURE: Duration = Duration::from_secs(1);
+
+impl Plan<'_> {
+    /// Returns the answer, with a status for each descriptor.
+    pub(super) fn answer(&self, decided: &Decided, is_shadow: bool) -> RateLimitResponse {
+        let is_over = self.refuses(&decided.over) && !is_shadow;
+        let statuses = self.asked.iter().map(|asked| asked.status(decided));
+        RateLimitResponse {
+            overall_code: code(is_over).into(),
+            statuses: statuses.collect(),
+            ..RateLimitResponse::default()
+        }
+    }
+}
+
+impl Asked<'_> {
+    pub(super) fn is_quota(&self) -> bool {
+        self.rule
+            .as_ref()
+            .is_some_and(|rule| rule.is_quota && !rule.is_unlimited())
+    }
+
+    /// Returns whether the descriptor exceeds its limit, if these counters exceed theirs.
+    pub(super) fn is_over(&self, over: &[bool]) -> bool {
+        let Some(rule) = &self.rule else { return false };
+        if rule.is_shadow || self.gives_back {
+            return false;
+        }
+        match (&rule.allowance, self.counter) {
+            (Allowance::Nothing, _) => self.hits > 0,
+            (_, Some(counter)) => over.get(counter).is_some_and(|is_over| *is_over),
+            _ => false,
+        }
+    }
+
+    fn status(&self, decided: &Decided) -> DescriptorStatus {
+        let is_over = self.is_over(&decided.over);
+        let mut status = DescriptorStatus {
+            code: code(is_over).into(),
+            ..DescriptorStatus::default()
+        };
+        let Some(rule) = &self.rule else {
+            return status;
+        };
+        if rule.is_unlimited() {
+            status.limit_remaining = u32::MAX;
+            return status;
+        }
+        let counted = self
+            .counter
+            .and_then(|counter| decided.statuses.get(counter));
+        match (rule.quota(), counted) {
+            (Some(quota), Some(counted)) => {
+                status.limit_remaining = u32::try_from(counted.remaining()).unwrap_or(u32::MAX);
+                let wait = wait(counted, quota, decided.at, is_over);
+                status.duration_until_reset = Some(in_seconds(wait));
+            }
+            // Without the store, nobody knows what remains.
+            (Some(_), None) if !is_over => return status,
+            (Some(_), None) => status.duration_until_reset = Some(in_seconds(RETRY_OF_FAILURE)),
+            (None, _) => {}
+        }
+        status.current_limit = Some(rule.shown.clone());
+        status
+    }
+}
+
+/// Returns the wait of an exceeded limit, or the time until a limit is full.
+fn wait(status: &LimitStatus, quota: &Quota, at: Timestamp, is_over: bool) -> Duration {
+    match status.outcome {
+        Outcome::Refuse(retry) if is_over => retry,
+        // All requests of a window get the same end, as envoyproxy/ratelimit shows it.
+        _ => match quota.window_ends(at) {
+            Some(end) => end.since(at),
+            None => status.reset_after(),
+        },
+    }
+}
+
+/// Rounds up to seconds, because Envoy drops the fraction in header fields.
+fn in_seconds(wait: Duration) -> prost_types::Duration {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    prost_types::Duration {
+        seconds: i64::try_from(seconds).unwrap_or(i64::MAX),
+        nanos: 0,
+    }
+}
+
+const fn code(is_over: bool) -> Code {
+    match is_over {
+        true => Code::OverLimit,
+        false => Code::Ok,
+    }
+}

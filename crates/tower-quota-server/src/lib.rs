@@ -1,0 +1,27 @@
+//! A rate limit server for gateways and services in any language.
+//!
+//! The program `tower-quota-server` serves the limits of a folder to Envoy, with counters in memory or in Redis:
+//!
+//! ```text
+//! tower-quota-server --envoy ratelimit/ --redis redis://redis.internal/
+//! ```
+//!
+//! The library has the same parts, for tests and for servers of your own.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`envoy`] | Envoy's protocol, with limits in the YAML of envoyproxy/ratelimit |
+//! | [`messages`] | the messages of Envoy |
+//! | [`options`] | the flags and environment variables of the program |
+//! | [`serve`] | a server that runs until a signal |
+//!
+//! The server has no limits of its own. It turns each call into charges, and a
+//! [`Store`](tower_quota_core::Store) decides the charges in one step.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod envoy;
+pub mod messages;
+pub mod options;
+pub mod serve;

@@ -1,0 +1,86 @@
+//! Cases in files, which say what a configuration finds, refuses and answers.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tower_quota_core::Timestamp;
+use tower_quota_server::envoy::{EnvoyConfig, EnvoyOptions};
+use tower_quota_server::messages::ratelimit::rate_limit_response::rate_limit::Unit;
+
+use crate::support::{World, limits, text};
+
+fn lines(name: &str) -> Vec<Value> {
+    let text = text(name);
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn texts(list: &Value) -> Vec<&str> {
+    let list = list.as_array().unwrap();
+    list.iter().map(|text| text.as_str().unwrap()).collect()
+}
+
+#[test]
+fn descriptors_find_their_limits() {
+    for case in lines("cases/look_ups.jsonl") {
+        let (file, ask) = (
+            case["file"].as_str().unwrap(),
+            case["ask"].as_str().unwrap(),
+        );
+        let domain = match file {
+            "tree" => "shop",
+            "wildcards" => "files",
+            _ => "first-listener",
+        };
+        let response = World::new(domain, limits(file)).ask(&[ask]);
+        let status = &response.statuses[0];
+        let found = match &status.current_limit {
+            None if status.limit_remaining == u32::MAX => Value::from("unlimited"),
+            None => Value::Null,
+            Some(limit) => {
+                let unit = Unit::try_from(limit.unit).unwrap().as_str_name();
+                let shown = format!("{}/{unit} {}", limit.requests_per_unit, limit.name);
+                Value::from(shown.trim_end())
+            }
+        };
+        assert_eq!(found, case["limit"], "{case}");
+    }
+}
+
+#[test]
+fn problems_name_place_and_fix() {
+    for case in lines("cases/problems.jsonl") {
+        let files = texts(&case["files"]);
+        let names: Vec<String> = (1..=files.len())
+            .map(|number| format!("{number}.yaml"))
+            .collect();
+        let named = names.iter().map(String::as_str).zip(files);
+        let merge = case["merge"].as_bool().unwrap_or(false);
+        let problems = EnvoyConfig::parse(named, merge).expect_err(case["name"].as_str().unwrap());
+        let shown: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let expected = texts(&case["problems"]);
+        assert_eq!(shown.len(), expected.len(), "{case}\n{problems}");
+        for (shown, expected) in shown.iter().zip(expected) {
+            assert!(shown.contains(expected), "{case}\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn calls_get_their_answers() {
+    let cases: Value = serde_json::from_str(&text("cases/calls.json")).unwrap();
+    for case in cases.as_array().unwrap() {
+        let file = case["limits"].as_str().unwrap();
+        let domain = if file == "wildcards" { "files" } else { file };
+        let mut options = EnvoyOptions::default();
+        options.is_shadow = case["shadow"].as_bool().unwrap_or(false);
+        let world = World::with_options(domain, limits(file), options);
+        for step in case["steps"].as_array().unwrap() {
+            let at = Duration::from_secs(step["at"].as_u64().unwrap());
+            world.clock.set(Timestamp::EPOCH + at);
+            let answer = world.shown(&texts(&step["ask"]));
+            assert_eq!(answer, texts(&step["answer"]), "{}: {step}", case["name"]);
+        }
+    }
+}

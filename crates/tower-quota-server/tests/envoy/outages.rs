@@ -1,0 +1,106 @@
+//! What calls get while the store fails.
+
+use std::time::Duration;
+
+use tonic::Code;
+use tower_quota_core::Operation;
+use tower_quota_server::envoy::{EnvoyDoor, EnvoyOptions};
+use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
+
+use crate::support::{limits, parsed, request, run, shown};
+
+const TEXT: &str = "
+domain: d
+descriptors:
+  - key: default
+    rate_limit: { unit: minute, requests_per_unit: 5 }
+  - key: allow
+    rate_limit: { unit: minute, requests_per_unit: 5, on_store_failure: allow }
+  - key: refuse
+    rate_limit: { unit: minute, requests_per_unit: 5, on_store_failure: refuse }
+  - key: error
+    rate_limit: { unit: minute, requests_per_unit: 5, on_store_failure: error }
+  - key: shadow
+    shadow_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 5, on_store_failure: refuse }
+  - key: open
+    rate_limit: { unlimited: true }
+";
+
+fn failing(answer: ScriptedAnswer) -> EnvoyDoor<ScriptedStore> {
+    let store = ScriptedStore::new();
+    store.set_default(answer);
+    EnvoyDoor::new(parsed(TEXT), store, EnvoyOptions::default())
+}
+
+#[test]
+fn limits_choose_the_answer_of_an_outage() {
+    let door = failing(ScriptedAnswer::error("connection refused"));
+    for (ask, expected) in [
+        (&["default=x"][..], &["OK", "OK"][..]),
+        (&["allow=x", "open=x"], &["OK", "OK", "OK 4294967295"]),
+        (&["refuse=x", "allow=x"], &["OVER", "OVER 0 1s", "OK"]),
+        (&["refuse=x back:1"], &["OK", "OK"]),
+        (&["shadow=x"], &["OK", "OK"]),
+        (&["open=x", "nope=x"], &["OK", "OK 4294967295", "OK"]),
+    ] {
+        let response = run(door.decide(&request("d", ask))).unwrap();
+        assert_eq!(shown(&response), expected, "{ask:?}");
+    }
+    let status = run(door.decide(&request("d", &["allow=x", "error=x"]))).unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable);
+}
+
+#[test]
+fn gateway_decides_outages_of_compatible_domains() {
+    let store = ScriptedStore::new();
+    store.set_default(ScriptedAnswer::error("connection refused"));
+    let door = EnvoyDoor::new(limits("reference"), store, EnvoyOptions::default());
+    let status = run(door.decide(&request("reference", &["minute=x"]))).unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the runtime's time is paused")]
+fn slow_store_is_answered_for_at_the_deadline() {
+    let door = failing(ScriptedAnswer::memory().held());
+    run(async {
+        let began = tokio::time::Instant::now();
+        let response = door.decide(&request("d", &["refuse=x"])).await.unwrap();
+        assert_eq!(shown(&response), ["OVER", "OVER 0 1s"]);
+        assert_eq!(began.elapsed(), Duration::from_millis(15));
+    });
+}
+
+#[test]
+fn call_without_counters_asks_no_store() {
+    let store = ScriptedStore::new();
+    let door = EnvoyDoor::new(parsed(TEXT), store.clone(), EnvoyOptions::default());
+    run(door.decide(&request("d", &["open=x", "nope=x", ""]))).unwrap();
+    assert_eq!(store.operations(), []);
+}
+
+#[test]
+fn call_is_one_step() {
+    let store = ScriptedStore::new();
+    let door = EnvoyDoor::new(parsed(TEXT), store.clone(), EnvoyOptions::default());
+    run(door.decide(&request(
+        "d",
+        &[
+            "default=x",
+            "allow=x hits:3",
+            "refuse=x hits:0",
+            "default=x",
+        ],
+    )))
+    .unwrap();
+    let operations = store.operations();
+    assert_eq!(operations.len(), 1);
+    assert_eq!(operations[0].operation, Operation::Check);
+    let units: Vec<u64> = operations[0]
+        .charges
+        .iter()
+        .map(|charge| charge.units)
+        .collect();
+    assert_eq!(units, [2, 3, 0]);
+}

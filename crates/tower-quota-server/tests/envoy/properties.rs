@@ -1,0 +1,86 @@
+//! Random calls never get more than a window has.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tower_quota_core::Timestamp;
+use tower_quota_server::messages::ratelimit::rate_limit_response::Code;
+
+use crate::support::{World, parsed};
+
+const TEXT: &str = "
+domain: d
+descriptors:
+  - key: five
+    rate_limit: { unit: minute, requests_per_unit: 5 }
+  - key: three
+    rate_limit: { unit: minute, requests_per_unit: 3 }
+  - key: quota
+    quota_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 4 }
+";
+
+const LIMITS: [(&str, u64); 3] = [("five", 5), ("three", 3), ("quota", 4)];
+
+/// A pause in seconds, and descriptors as the limit, the value and the hits.
+type Step = (u64, Vec<(usize, u8, u64)>);
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let descriptor = (0..LIMITS.len(), 0..2_u8, 0..4_u64);
+    let call = prop::collection::vec(descriptor, 1..4);
+    prop::collection::vec((0..40_u64, call), 1..40)
+}
+
+proptest! {
+    #[test]
+    fn window_admits_at_most_its_quota(steps in steps()) {
+        let world = World::new("d", parsed(TEXT));
+        let mut now = 1_200;
+        let mut admitted: HashMap<(usize, u8, u64), u64> = HashMap::new();
+        for (pause, call) in steps {
+            now += pause;
+            world.clock.set(Timestamp::EPOCH + Duration::from_secs(now));
+            let texts: Vec<String> = call
+                .iter()
+                .map(|(limit, value, hits)| format!("{}={value} hits:{hits}", LIMITS[*limit].0))
+                .collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let response = world.ask(&texts);
+            if response.overall_code() != Code::Ok {
+                continue;
+            }
+            // A quota that is exceeded takes nothing, although the call passes.
+            for ((limit, value, hits), status) in call.into_iter().zip(&response.statuses) {
+                if status.code() == Code::Ok {
+                    *admitted.entry((limit, value, now / 60)).or_default() += hits;
+                }
+            }
+        }
+        for ((limit, ..), hits) in admitted {
+            prop_assert!(hits <= LIMITS[limit].1, "{} {hits}", LIMITS[limit].0);
+        }
+    }
+
+    #[test]
+    fn refused_call_changes_nothing(steps in steps()) {
+        let (world, calm) = (World::new("d", parsed(TEXT)), World::new("d", parsed(TEXT)));
+        let mut now = 1_200;
+        for (pause, call) in steps {
+            now += pause;
+            let at = Timestamp::EPOCH + Duration::from_secs(now);
+            world.clock.set(at);
+            calm.clock.set(at);
+            let texts: Vec<String> = call
+                .iter()
+                .map(|(limit, value, hits)| format!("{}={value} hits:{hits}", LIMITS[*limit].0))
+                .collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let response = world.ask(&texts);
+            if response.overall_code() == Code::Ok {
+                // The other service never sees refused calls.
+                prop_assert_eq!(response, calm.ask(&texts));
+            }
+        }
+    }
+}
