@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tower_quota_core::Timestamp;
-use tower_quota_server::envoy::{EnvoyConfig, EnvoyOptions};
+use tower_quota_core::{RefusalCache, Timestamp};
+use tower_quota_dev::RedisServer;
+use tower_quota_redis::RedisStore;
+use tower_quota_server::envoy::{EnvoyConfig, EnvoyDoor, EnvoyOptions};
+use tower_quota_server::messages::ratelimit::RateLimitRequest;
 use tower_quota_server::messages::ratelimit::rate_limit_response::rate_limit::Unit;
+use tower_quota_testkit::ManualClock;
 
-use crate::support::{World, limits, text};
+use crate::support::{World, limits, request, shown, text};
 
 fn lines(name: &str) -> Vec<Value> {
     let text = text(name);
@@ -67,20 +71,68 @@ fn problems_name_place_and_fix() {
     }
 }
 
-#[test]
-fn calls_get_their_answers() {
-    let cases: Value = serde_json::from_str(&text("cases/calls.json")).unwrap();
-    for case in cases.as_array().unwrap() {
+/// Calls of a domain at given times, with their answers.
+struct Calls {
+    name: String,
+    domain: String,
+    config: EnvoyConfig,
+    options: EnvoyOptions,
+    steps: Vec<(Timestamp, RateLimitRequest, Value)>,
+}
+
+fn all_calls() -> Vec<Calls> {
+    let cases: Vec<Value> = serde_json::from_str(&text("cases/calls.json")).unwrap();
+    let calls = cases.iter().map(|case| {
         let file = case["limits"].as_str().unwrap();
         let domain = if file == "wildcards" { "files" } else { file };
         let mut options = EnvoyOptions::default();
         options.is_shadow = case["shadow"].as_bool().unwrap_or(false);
-        let world = World::with_options(domain, limits(file), options);
-        for step in case["steps"].as_array().unwrap() {
-            let at = Duration::from_secs(step["at"].as_u64().unwrap());
-            world.clock.set(Timestamp::EPOCH + at);
-            let answer = world.shown(&texts(&step["ask"]));
-            assert_eq!(answer, texts(&step["answer"]), "{}: {step}", case["name"]);
+        // A machine under load may be slow.
+        options.deadline = Duration::from_secs(10);
+        let steps = case["steps"].as_array().unwrap().iter().map(|step| {
+            let at = Timestamp::EPOCH + Duration::from_secs(step["at"].as_u64().unwrap());
+            let request = request(domain, &texts(&step["ask"]));
+            (at, request, step["answer"].clone())
+        });
+        Calls {
+            name: case["name"].to_string(),
+            domain: domain.to_owned(),
+            config: limits(file),
+            options,
+            steps: steps.collect(),
+        }
+    });
+    calls.collect()
+}
+
+#[test]
+fn calls_get_their_answers() {
+    for calls in all_calls() {
+        let world = World::with_options(&calls.domain, calls.config, calls.options);
+        for (at, request, answer) in calls.steps {
+            world.clock.set(at);
+            let shown = shown(&world.send(&request).unwrap());
+            assert_eq!(shown, texts(&answer), "{}: {at}", calls.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn calls_over_redis_get_the_same_answers() {
+    let server = RedisServer::start();
+    for (number, calls) in all_calls().into_iter().enumerate() {
+        let clock = ManualClock::default();
+        let store = RedisStore::options()
+            .prefix(format!("case{number}"))
+            .clock(clock.clone())
+            .deadline(calls.options.deadline);
+        let store =
+            RefusalCache::with_clock(store.connect(&server.url()).await.unwrap(), clock.clone());
+        let door = EnvoyDoor::new(calls.config, store, calls.options);
+        for (at, request, answer) in calls.steps {
+            clock.set(at);
+            let shown = shown(&door.decide(&request).await.unwrap());
+            assert_eq!(shown, texts(&answer), "{}: {at}", calls.name);
         }
     }
 }
