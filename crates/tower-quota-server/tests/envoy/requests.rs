@@ -173,16 +173,19 @@ descriptors:
     rate_limit: { unit: minute, requests_per_unit: 9 }
   - key: c
     metadata: { owner: nobody }
+  - key: open
+    metadata: { more: x }
+    rate_limit: { unlimited: true }
 ";
     let mut options = EnvoyOptions::default();
     options.dynamic_metadata = true;
     let world = World::with_options("d", parsed(text), options);
-    let mut call = request("d", &["a=1", "b=1 c=2 hits:0", "b=1", "c=1"]);
+    let mut call = request("d", &["a=1", "b=1 c=2 hits:0", "b=1", "open=1"]);
     let answer =
         |call: &RateLimitRequest| object(&world.send(call).unwrap().dynamic_metadata.unwrap());
     assert_eq!(
         answer(&call),
-        "{descriptors:[{entries:[a=1]} {entries:[b=1 c=2] hitsAddend:0} {entries:[b=1]} {entries:[c=1]}] domain:d \
+        "{descriptors:[{entries:[a=1]} {entries:[b=1 c=2] hitsAddend:0} {entries:[b=1]} {entries:[open=1]}] domain:d \
          metadata:{owner:web plan:{extra:7 name:free on:true seats:2.5 tags:[x null 1]}}}"
     );
     call.descriptors.truncate(1);

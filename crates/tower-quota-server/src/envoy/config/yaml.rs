@@ -124,6 +124,8 @@ impl Reader {
     /// Adds a complete node to its parent.
     fn finish(&mut self, node: Node, anchor: usize, size: usize) -> Result<(), &'static str> {
         if anchor != 0 {
+            // Nested anchors copy their values again and again.
+            self.count(size)?;
             self.anchors.insert(anchor, (node.clone(), size));
         }
         let Some(parent) = self.open.last_mut() else {

@@ -24,8 +24,8 @@ pub(super) struct Decided {
 impl Plan<'_> {
     /// Decides all counters of the call in one step.
     ///
-    /// The store may admit a call that the protocol refuses, because all limits of a quota mode are exceeded, or because a
-    /// forced charge leaves a debt. Such a call gets its checked units back.
+    /// The store may admit a call that the protocol refuses, because all limits in quota mode are exceeded, because a forced
+    /// charge leaves a debt, or because a limit admits nothing. Such a call gets its checked units back.
     pub(super) async fn decide<S: Store>(
         &self,
         store: &S,
@@ -38,12 +38,7 @@ impl Plan<'_> {
             .collect();
         let charges = self.charges(&keys, is_shadow);
         let mut decision = Decision::default();
-        if charges.is_empty() {
-            // The store has nothing to decide.
-        } else if self.refuses(&[]) && !is_shadow {
-            // A limit of nothing refuses the call. Only forced charges take units.
-            decision = store.apply(Operation::Refuse, &charges).await?;
-        } else if !store.check_at_once(&charges, &mut decision) {
+        if !charges.is_empty() && !store.check_at_once(&charges, &mut decision) {
             decision = store.check(&charges).await?;
         }
         let statuses: SmallVec<[LimitStatus; 4]> = decision.statuses().into();
@@ -138,8 +133,6 @@ impl Plan<'_> {
 
     fn charges<'a>(&'a self, keys: &'a [Key<'a>], is_shadow: bool) -> Charges<'a> {
         let quotas = self.asked.iter().filter(|asked| asked.is_quota()).count();
-        let is_forced = |counter: &Counter| self.mode(counter) == ChargeMode::Forced;
-        let may_undo = quotas > 1 || self.counters.iter().any(is_forced);
         let mut charges = Charges::new();
         for (counter, key) in self.counters.iter().zip(keys) {
             let Some((rule, quota)) = self
@@ -158,9 +151,6 @@ impl Plan<'_> {
             }
             if self.is_compatible {
                 charge = charge.count_refusals();
-            } else if may_undo && counter.back == 0 {
-                // A prepared bucket gives back hits of this call, but no hits of earlier calls.
-                charge = charge.refundable();
             }
             charges.push(charge);
         }

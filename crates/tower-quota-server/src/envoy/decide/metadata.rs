@@ -25,11 +25,12 @@ pub(super) fn of_call(request: &RateLimitRequest, plan: &Plan<'_>, decided: &Dec
     }
     let mut merged = Fields::new();
     for asked in &plan.asked {
-        let rule = asked
-            .rule
-            .as_ref()
-            .filter(|_| !asked.is_over(&decided.over));
-        if let Some(metadata) = rule.and_then(|rule| rule.metadata.as_ref()) {
+        let is_over = asked.is_over(&decided.over);
+        if let Some(rule) = &asked.rule
+            && let Some(metadata) = &rule.metadata
+            && !is_over
+            && !rule.is_unlimited()
+        {
             merge(&mut merged, &metadata.fields);
         }
     }

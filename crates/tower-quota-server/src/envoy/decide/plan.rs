@@ -101,10 +101,12 @@ impl<'c> Plan<'c> {
             let rule = domain.find(&descriptor.entries, &mut self.names);
             return Ok(rule.map(Found::InTree));
         };
+        let unit = RateLimitUnit::try_from(limit.unit).unwrap_or_default();
+        // Limits of different units count apart.
+        counter::push(&mut self.names, unit.as_str_name());
         for entry in &descriptor.entries {
             counter::push_entry(&mut self.names, &entry.key, &entry.value, None);
         }
-        let unit = RateLimitUnit::try_from(limit.unit).unwrap_or_default();
         let unit = Unit::from_str_name(unit.as_str_name()).unwrap_or_default();
         if unit == Unit::Unknown {
             let message = "the limit of a descriptor has no known unit: send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR";
