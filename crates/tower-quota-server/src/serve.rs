@@ -8,8 +8,8 @@ use std::io;
 use std::path::PathBuf;
 
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 use tower_quota_core::{BoxStore, MemoryStore, RefusalCache, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 
@@ -122,13 +122,13 @@ impl BoundServer {
         let (health, health_service) = tonic_health::server::health_reporter();
         let serving = tonic_health::ServingStatus::Serving;
         health.set_service_status(SERVICE_NAME, serving).await;
+        let connections = TcpIncoming::from(self.listener).with_nodelay(Some(true));
         let (drain, drained) = tokio::sync::oneshot::channel::<()>();
         let server = Server::builder()
             .max_concurrent_streams(STREAMS)
-            .tcp_nodelay(true)
             .add_service(health_service)
             .add_service(self.door.service())
-            .serve_with_incoming_shutdown(TcpListenerStream::new(self.listener), async {
+            .serve_with_incoming_shutdown(connections, async {
                 // A dropped sender ends the server too.
                 let _ = drained.await;
             });

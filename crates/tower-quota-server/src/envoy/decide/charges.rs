@@ -5,7 +5,7 @@ use tower_quota_core::{
     Algorithm, Charge, ChargeMode, Decision, Key, LimitStatus, Operation, Store, Timestamp,
 };
 
-use super::plan::{Counter, Plan};
+use super::plan::Plan;
 use crate::envoy::config::OnStoreFailure;
 use crate::envoy::counter;
 
@@ -42,8 +42,8 @@ impl Plan<'_> {
             decision = store.check(&charges).await?;
         }
         let statuses: SmallVec<[LimitStatus; 4]> = decision.statuses().into();
-        let over = self.counters.iter().zip(&statuses);
-        let over = over.map(|(counter, status)| match self.mode(counter) {
+        let over = charges.iter().zip(&statuses);
+        let over = over.map(|(charge, status)| match charge.mode() {
             ChargeMode::Forced => status.debt() > 0,
             _ => status.outcome.is_refusal(),
         });
@@ -135,15 +135,21 @@ impl Plan<'_> {
         let quotas = self.asked.iter().filter(|asked| asked.is_quota()).count();
         let mut charges = Charges::new();
         for (counter, key) in self.counters.iter().zip(keys) {
-            let Some((rule, quota)) = self
-                .rule(counter)
-                .and_then(|rule| Some((rule, rule.quota()?)))
-            else {
+            let rule = self.rule(counter);
+            let Some((rule, quota)) = rule.and_then(|rule| Some((rule, rule.quota()?))) else {
                 continue;
             };
+            let is_window = quota.algorithm() == Algorithm::FixedWindow;
+            let mode = match (counter.hits, counter.back) {
+                (0, 0) => ChargeMode::ReportedUntilDebt,
+                // A cost of 0 never refuses, and hits that are given back may not.
+                (0, _) => ChargeMode::Checked,
+                _ if rule.post_charge || self.is_compatible && is_window => ChargeMode::Forced,
+                _ => ChargeMode::Checked,
+            };
             let mut charge = Charge::new(counter.limit, quota, key).cost(counter.hits);
-            if self.mode(counter) != ChargeMode::Checked {
-                charge = charge.in_mode(self.mode(counter));
+            if mode != ChargeMode::Checked {
+                charge = charge.in_mode(mode);
             }
             // One exceeded limit of several in quota mode refuses nothing.
             if is_shadow || rule.is_shadow || rule.is_quota && quotas > 1 {
@@ -155,20 +161,5 @@ impl Plan<'_> {
             charges.push(charge);
         }
         charges
-    }
-
-    fn mode(&self, counter: &Counter) -> ChargeMode {
-        let Some(rule) = self.rule(counter) else {
-            return ChargeMode::Checked;
-        };
-        let algorithm = rule.quota().map(|quota| quota.algorithm());
-        let is_reference = self.is_compatible && algorithm == Some(Algorithm::FixedWindow);
-        match (counter.hits, counter.back) {
-            // A cost of 0 never refuses, and hits that are given back may not.
-            (0, 1..) => ChargeMode::Checked,
-            (0, 0) => ChargeMode::ReportedUntilDebt,
-            _ if rule.post_charge || is_reference => ChargeMode::Forced,
-            _ => ChargeMode::Checked,
-        }
     }
 }
