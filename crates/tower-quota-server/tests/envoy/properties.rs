@@ -1,13 +1,16 @@
-//! Random calls never get more than a window has.
+//! Random calls never get more than a window has, and damaged input never stops the server.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use prost::Message;
 use tower_quota_core::Timestamp;
+use tower_quota_server::envoy::EnvoyConfig;
+use tower_quota_server::messages::ratelimit::RateLimitRequest;
 use tower_quota_server::messages::ratelimit::rate_limit_response::Code;
 
-use crate::support::{World, parsed};
+use crate::support::{World, limits, parsed, request, text};
 
 const TEXT: &str = "
 domain: d
@@ -81,6 +84,47 @@ proptest! {
                 // The other service never sees refused calls.
                 prop_assert_eq!(response, calm.ask(&texts));
             }
+        }
+    }
+}
+
+/// Replaces bytes at positions, which count from the start again after the end.
+fn damaged(mut bytes: Vec<u8>, damage: &[(usize, u8)]) -> Vec<u8> {
+    for (position, byte) in damage {
+        let position = position % bytes.len();
+        bytes[position] = *byte;
+    }
+    bytes
+}
+
+fn damage(bytes: &'static str) -> impl Strategy<Value = Vec<(usize, u8)>> {
+    let byte = prop::sample::select(bytes.as_bytes());
+    prop::collection::vec((any::<usize>(), byte), 1..6)
+}
+
+proptest! {
+    #[test]
+    fn damaged_limits_are_read_or_refused(damage in damage("\n -:*&{}[]\"'#x09!|>%@\t"), file in 0..4_usize) {
+        let name = ["tree", "wildcards", "gateway", "service"][file];
+        let bytes = damaged(text(&format!("limits/{name}.yaml")).into_bytes(), &damage);
+        let text = String::from_utf8(bytes).unwrap();
+        if let Err(problems) = EnvoyConfig::parse([("damaged", text.as_str())], false) {
+            for problem in problems.iter() {
+                prop_assert!(problem.to_string().starts_with("damaged:"), "{}", problem);
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_requests_get_statuses_or_an_error(damage in prop::collection::vec((any::<usize>(), any::<u8>()), 0..6)) {
+        let asked = ["ten=x hits:3", "quota=x", "spare=x back:2", "nope=x limit:9/DAY", "tokens=x hits:0"];
+        let bytes = damaged(request("service", &asked).encode_to_vec(), &damage);
+        let Ok(mut request) = RateLimitRequest::decode(bytes.as_slice()) else {
+            return Ok(());
+        };
+        request.domain = "service".into();
+        if let Ok(response) = World::new("service", limits("service")).send(&request) {
+            prop_assert_eq!(response.statuses.len(), request.descriptors.len());
         }
     }
 }
