@@ -16,8 +16,8 @@ use crate::envoy::{EnvoyOptions, HeaderNames};
 #[command(name = "tower-quota-server", version)]
 #[non_exhaustive]
 pub struct Options {
-    /// The folder with the limits, as YAML files of envoyproxy/ratelimit.
-    #[arg(long, env = "TOWER_QUOTA_ENVOY", value_name = "FOLDER")]
+    /// The folder or file with the limits, in the YAML of envoyproxy/ratelimit.
+    #[arg(long, env = "TOWER_QUOTA_ENVOY", value_name = "PATH")]
     pub envoy: Option<PathBuf>,
     /// The root of the limits, for the folder ROOT/SUBDIRECTORY/APPDIRECTORY in place of `--envoy`.
     #[arg(

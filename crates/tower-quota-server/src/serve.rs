@@ -29,7 +29,7 @@ const CLOSE: Duration = Duration::from_secs(1);
 #[non_exhaustive]
 pub enum StartError {
     /// No folder with limits.
-    #[error("there are no limits to serve: give --envoy FOLDER, or set RUNTIME_ROOT")]
+    #[error("there are no limits to serve: give --envoy PATH, or set RUNTIME_ROOT")]
     NoLimits,
     /// Problems of the limits.
     #[error("the limits in {} cannot be used\n{problems}", folder.display())]
@@ -87,11 +87,12 @@ impl BoundServer {
         let refused = |error| StartError::Address { address, error };
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let (limits, domains) = (config.limits(), config.domains());
         let summary = format!(
-            "tower-quota-server {} serves Envoy on {address}: {limits} limits of {domains} domains from {}, counted in {place}",
+            "tower-quota-server {} serves Envoy on {address}, from {} (domains: {}, limits: {}), counted in {place}",
             env!("CARGO_PKG_VERSION"),
             folder.display(),
+            config.domains(),
+            config.limits(),
         );
         Ok(Self {
             listener,

@@ -124,7 +124,7 @@ async fn unusable_options_name_the_flag() {
             .unwrap_err()
             .to_string()
     };
-    assert!(error(vec![]).await.contains("give --envoy FOLDER"));
+    assert!(error(vec![]).await.contains("give --envoy PATH"));
     let message = error(vec!["--envoy".as_ref(), "nowhere".as_ref()]).await;
     assert!(
         message.contains("nowhere: ") && message.contains("check the path"),
@@ -157,7 +157,7 @@ async fn summary_has_limits_and_store() {
         .unwrap();
     let summary = server.summary();
     assert!(
-        summary.contains("limits of 5 domains") && summary.ends_with("counted in memory"),
+        summary.contains("(domains: 5, limits: ") && summary.ends_with("counted in memory"),
         "{summary}"
     );
 }

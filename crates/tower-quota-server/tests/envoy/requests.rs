@@ -229,6 +229,8 @@ fn folder_is_read_like_a_config_map() {
     fs::copy(data.join("a.yaml"), folder.path().join("a.yaml")).unwrap();
     let config = EnvoyConfig::load(folder.path(), false).unwrap();
     assert_eq!((config.domains(), config.limits()), (2, 2));
+    let config = EnvoyConfig::load(&folder.path().join("a.yaml"), false).unwrap();
+    assert_eq!((config.domains(), config.limits()), (1, 1));
 
     fs::write(folder.path().join("c.yaml"), file("b")).unwrap();
     let problems = EnvoyConfig::load(folder.path(), false)

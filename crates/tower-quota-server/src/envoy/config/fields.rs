@@ -82,26 +82,25 @@ impl Reader<'_> {
 
     /// Returns the elements of a list. An absent list is empty.
     pub(super) fn list<'n>(&mut self, node: Option<&'n Node>) -> &'n [Node] {
-        match node.map(|node| (&node.kind, node.place)) {
-            None => &[],
-            Some((Kind::List(elements), _)) => elements,
-            Some((_, place)) => {
-                self.problem(place, "a list belongs here: begin each element with \"- \"");
-                &[]
-            }
+        let Some(node) = node else { return &[] };
+        if let Kind::List(elements) = &node.kind {
+            return elements;
         }
+        self.problem(
+            node.place,
+            "a list belongs here: begin each element with \"- \"",
+        );
+        &[]
     }
 
     /// Returns a text. An absent text is empty.
     pub(super) fn text<'n>(&mut self, node: Option<&'n Node>) -> &'n str {
-        match node.map(|node| (&node.kind, node.place)) {
-            None => "",
-            Some((Kind::Text(text) | Kind::Plain(text), _)) => text,
-            Some((_, place)) => {
-                self.problem(place, "a text belongs here: write a single value");
-                ""
-            }
+        let Some(node) = node else { return "" };
+        if let Kind::Text(text) | Kind::Plain(text) = &node.kind {
+            return text;
         }
+        self.problem(node.place, "a text belongs here: write a single value");
+        ""
     }
 
     pub(super) fn flag(&mut self, node: Option<&Node>) -> bool {

@@ -9,22 +9,24 @@ use super::problem::{Place, Problems};
 const DEEPEST_FOLDER: usize = 8;
 
 impl EnvoyConfig {
-    /// Reads all files in a folder and its subfolders, in the order of their paths.
+    /// Reads a file, or all files in a folder and its subfolders in the order of their paths.
     ///
     /// Leaves out names that begin with a dot, such as the folders behind the links of a Kubernetes `ConfigMap`. `merge`
     /// allows a domain in several files.
     ///
     /// # Errors
     /// Returns every problem of all files, and of a folder without files.
-    pub fn load(folder: &Path, merge: bool) -> Result<Self, Problems> {
+    pub fn load(path: &Path, merge: bool) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let mut paths = Vec::new();
-        if let Err(error) = collect(folder, 0, &mut paths) {
+        if path.is_file() {
+            paths.push(path.to_owned());
+        } else if let Err(error) = collect(path, 0, &mut paths) {
             let message = format!("{error}: check the path and its permissions");
-            problems.add(&folder.display().to_string(), Place::default(), message);
+            problems.add(&path.display().to_string(), Place::default(), message);
         } else if paths.is_empty() {
             let message = "the folder has no files: add a YAML file with a domain and its limits";
-            problems.add(&folder.display().to_string(), Place::default(), message);
+            problems.add(&path.display().to_string(), Place::default(), message);
         }
         paths.sort();
         let mut files = Vec::new();
