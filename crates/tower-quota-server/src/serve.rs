@@ -13,12 +13,14 @@ use tonic::transport::server::TcpIncoming;
 use tower_quota_core::{BoxStore, MemoryStore, RefusalCache, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 
-use crate::envoy::{EnvoyConfig, EnvoyDoor, Problems};
+use crate::envoy::{EnvoyDoor, EnvoyFiles, Problems};
 use crate::messages::ratelimit::rate_limit_service_server::SERVICE_NAME;
 use crate::options::Options;
 
 /// The most calls of a connection at the same time.
 const STREAMS: u32 = 1_024;
+/// The time between two looks at the files of the limits.
+const POLL: Duration = Duration::from_secs(1);
 /// The longest time in which running calls end after a signal.
 const DRAIN: Duration = Duration::from_secs(10);
 /// The longest time in which refunds in flight arrive.
@@ -59,6 +61,7 @@ pub enum StartError {
 pub struct BoundServer {
     listener: TcpListener,
     address: SocketAddr,
+    files: EnvoyFiles,
     door: EnvoyDoor<BoxStore>,
     store: BoxStore,
     summary: String,
@@ -71,8 +74,9 @@ impl BoundServer {
     /// Returns the flag or the files that cannot be used.
     pub async fn bind(options: &Options) -> Result<Self, StartError> {
         let folder = options.folder().ok_or(StartError::NoLimits)?;
-        let config = match EnvoyConfig::load(&folder, options.merge_domains) {
-            Ok(config) => config,
+        let opened = EnvoyFiles::open(&folder, options.merge_domains);
+        let (files, config) = match opened {
+            Ok(opened) => opened,
             Err(problems) => return Err(StartError::Limits { folder, problems }),
         };
         let (store, place) = match options.redis_url() {
@@ -97,6 +101,7 @@ impl BoundServer {
         Ok(Self {
             listener,
             address,
+            files,
             door: EnvoyDoor::new(config, store.clone(), options.envoy_options()),
             store,
             summary,
@@ -115,7 +120,7 @@ impl BoundServer {
         &self.summary
     }
 
-    /// Serves until the signal. Then reports unhealthy, ends running calls, and closes the store.
+    /// Serves until the signal, and follows changes of the files. Then reports unhealthy, ends running calls, and closes the store.
     ///
     /// # Errors
     /// Returns an error of the transport.
@@ -136,6 +141,7 @@ impl BoundServer {
         let mut server = core::pin::pin!(server);
         tokio::select! {
             ended = &mut server => ended?,
+            () = follow(self.files, self.door.clone()) => {}
             () = signal => {
                 let not_serving = tonic_health::ServingStatus::NotServing;
                 for service in ["", SERVICE_NAME] {
@@ -149,6 +155,35 @@ impl BoundServer {
         }
         self.store.close(CLOSE).await;
         Ok(())
+    }
+}
+
+/// Replaces the limits whenever their files change. Files with problems leave the limits as they are.
+async fn follow(mut files: EnvoyFiles, door: EnvoyDoor<BoxStore>) {
+    let mut ticks = tokio::time::interval(POLL);
+    loop {
+        ticks.tick().await;
+        let polled = tokio::task::spawn_blocking(move || {
+            let changed = files.poll();
+            (files, changed)
+        });
+        let Ok((polled, changed)) = polled.await else {
+            // The runtime has ended.
+            return;
+        };
+        files = polled;
+        match changed {
+            Some(Ok(config)) => {
+                println!("tower-quota-server: new limits: {}", config.limits());
+                door.replace(config);
+            }
+            Some(Err(problems)) => {
+                eprintln!(
+                    "tower-quota-server: the new limits cannot be used, the earlier ones stay\n{problems}"
+                );
+            }
+            None => {}
+        }
     }
 }
 

@@ -13,6 +13,6 @@ mod decide;
 mod door;
 mod options;
 
-pub use self::config::{EnvoyConfig, Problem, Problems};
+pub use self::config::{EnvoyConfig, EnvoyFiles, Problem, Problems};
 pub use self::door::EnvoyDoor;
 pub use self::options::{EnvoyOptions, HeaderNames};

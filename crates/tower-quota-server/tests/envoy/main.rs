@@ -5,6 +5,7 @@
 mod cases;
 mod collisions;
 mod connections;
+mod folders;
 mod outages;
 mod properties;
 mod requests;

@@ -1,7 +1,5 @@
 //! Requests that are unusual, and what responses have besides statuses.
 
-use std::fs;
-
 use prost::Message;
 use prost_types::value::Kind;
 use prost_types::{Struct, Value};
@@ -209,51 +207,6 @@ fn replaced_limits_keep_counters() {
     let text = "domain: service\ndescriptors: [{key: two, rate_limit: {unit: minute, requests_per_unit: 5}}]\n";
     world.door.replace(parsed(text));
     assert_eq!(world.shown(&["two=x", "ten=x"]), ["OK", "OK 2 60s", "OK"]);
-}
-
-#[test]
-fn folder_is_read_like_a_config_map() {
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("..2026_11_29");
-    fs::create_dir(&data).unwrap();
-    let file = |domain: &str| {
-        format!("domain: {domain}\ndescriptors: [{{key: a, rate_limit: {{unlimited: true}}}}]\n")
-    };
-    fs::write(data.join("a.yaml"), file("a")).unwrap();
-    fs::create_dir(folder.path().join("more")).unwrap();
-    fs::write(folder.path().join("more/b"), file("b")).unwrap();
-    fs::write(folder.path().join(".hidden.yaml"), "no limits").unwrap();
-    #[cfg(unix)]
-    std::os::unix::fs::symlink(data.join("a.yaml"), folder.path().join("a.yaml")).unwrap();
-    #[cfg(not(unix))]
-    fs::copy(data.join("a.yaml"), folder.path().join("a.yaml")).unwrap();
-    let config = EnvoyConfig::load(folder.path(), false).unwrap();
-    assert_eq!((config.domains(), config.limits()), (2, 2));
-    let config = EnvoyConfig::load(&folder.path().join("a.yaml"), false).unwrap();
-    assert_eq!((config.domains(), config.limits()), (1, 1));
-
-    fs::write(folder.path().join("c.yaml"), file("b")).unwrap();
-    let problems = EnvoyConfig::load(folder.path(), false)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        problems.contains("the domain \"b\" is also in"),
-        "{problems}"
-    );
-    let merged = EnvoyConfig::load(folder.path(), true)
-        .unwrap_err()
-        .to_string();
-    assert!(merged.contains("\"b.a\" is given twice"), "{merged}");
-}
-
-#[test]
-fn unusable_folder_is_a_problem() {
-    let folder = tempfile::tempdir().unwrap();
-    let problem = |path: &std::path::Path| EnvoyConfig::load(path, false).unwrap_err().to_string();
-    assert!(problem(folder.path()).contains("the folder has no files: add a YAML file"));
-    assert!(problem(&folder.path().join("nope")).contains("nope: "));
-    fs::write(folder.path().join("a.yaml"), b"domain: \xff\n").unwrap();
-    assert!(problem(folder.path()).contains("a.yaml: stream did not contain valid UTF-8"));
 }
 
 #[test]

@@ -39,7 +39,7 @@ def start(*command):
 
 
 def start_server(*flags):
-    server = start(SERVER, "--envoy", HERE / "limits.yaml", "--grpc", f"127.0.0.1:{PORTS[LIMITS]}", "--deadline", "1s", *flags)
+    server = start(SERVER, "--envoy", WORK / "limits", "--grpc", f"127.0.0.1:{PORTS[LIMITS]}", "--deadline", "1s", *flags)
     until("the server listens", lambda: connects(PORTS[LIMITS]))
     return server
 
@@ -110,6 +110,10 @@ envoy_config = (HERE / "envoy.yaml").read_text()
 for name, port in zip(["FRONT", "SERVICE", "LIMITS"], PORTS):
     envoy_config = envoy_config.replace(f"port_value: {name}", f"port_value: {port}")
 (WORK / "envoy.yaml").write_text(envoy_config)
+limits = (HERE / "limits.yaml").read_text()
+limits_file = WORK / "limits" / "shop.yaml"
+limits_file.parent.mkdir()
+limits_file.write_text(limits)
 
 try:
     print("in memory")
@@ -118,6 +122,12 @@ try:
     until("Envoy listens", lambda: connects(PORTS[FRONT]))
     check_limits("memory")
     equal([status("/", "bucket") for _ in range(3)], [200, 200, 429], "a token bucket")
+    limits_file.write_text(limits.replace("requests_per_unit: 3,", "requests_per_unit: 4,"))
+    until("the server follows the file", lambda: status("/", "memory-user") == 200)
+    limits_file.write_text("domain: shop\nlimits: []\n")
+    until("the server names the problem", lambda: 'the key "limits" is unknown' in (WORK / "log").read_text())
+    equal(status("/", "memory-user"), 429, "an unusable file changes nothing")
+    limits_file.write_text(limits)
     stop(server)
     equal(status("/", "later"), 500, "without the server, Envoy decides")
     server = start_server()

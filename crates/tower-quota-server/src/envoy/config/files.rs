@@ -1,4 +1,4 @@
-//! Reads the files of a folder.
+//! Reads the files of a folder, and notices changes.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -8,7 +8,34 @@ use super::problem::{Place, Problems};
 
 const DEEPEST_FOLDER: usize = 8;
 
-impl EnvoyConfig {
+/// The files of a path, read again and again.
+///
+/// ```no_run
+/// use tower_quota_server::envoy::EnvoyFiles;
+///
+/// # fn example() -> Result<(), tower_quota_server::envoy::Problems> {
+/// let (mut files, config) = EnvoyFiles::open("ratelimit/", false)?;
+/// if let Some(changed) = files.poll() {
+///     println!("{} limits, {} after a change", config.limits(), changed?.limits());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct EnvoyFiles {
+    path: PathBuf,
+    merge: bool,
+    texts: Texts,
+}
+
+/// The name and the text of each file, and the problems of unreadable files.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Texts {
+    files: Vec<(String, String)>,
+    problems: Problems,
+}
+
+impl EnvoyFiles {
     /// Reads a file, or all files in a folder and its subfolders in the order of their paths.
     ///
     /// Leaves out names that begin with a dot, such as the folders behind the links of a Kubernetes `ConfigMap`. `merge`
@@ -16,32 +43,65 @@ impl EnvoyConfig {
     ///
     /// # Errors
     /// Returns every problem of all files, and of a folder without files.
-    pub fn load(path: &Path, merge: bool) -> Result<Self, Problems> {
-        let mut problems = Problems::default();
+    pub fn open(path: impl Into<PathBuf>, merge: bool) -> Result<(Self, EnvoyConfig), Problems> {
+        let path = path.into();
+        let texts = Texts::read(&path);
+        let config = texts.parse(merge)?;
+        let files = Self { path, merge, texts };
+        Ok((files, config))
+    }
+
+    /// Reads the files again. Returns `None` if they are the same as before.
+    ///
+    /// Compares texts, so that a link to other files is a change, and a new time of a file is no change. The call blocks.
+    pub fn poll(&mut self) -> Option<Result<EnvoyConfig, Problems>> {
+        let texts = Texts::read(&self.path);
+        if texts == self.texts {
+            return None;
+        }
+        self.texts = texts;
+        Some(self.texts.parse(self.merge))
+    }
+}
+
+impl Texts {
+    fn read(path: &Path) -> Self {
+        let mut texts = Self::default();
         let mut paths = Vec::new();
         if path.is_file() {
             paths.push(path.to_owned());
         } else if let Err(error) = collect(path, 0, &mut paths) {
-            let message = format!("{error}: check the path and its permissions");
-            problems.add(&path.display().to_string(), Place::default(), message);
+            texts.problem(
+                path,
+                format_args!("{error}: check the path and its permissions"),
+            );
         } else if paths.is_empty() {
             let message = "the folder has no files: add a YAML file with a domain and its limits";
-            problems.add(&path.display().to_string(), Place::default(), message);
+            texts.problem(path, message);
         }
         paths.sort();
-        let mut files = Vec::new();
         for path in paths {
-            let name = path.display().to_string();
             match fs::read_to_string(&path) {
-                Ok(text) => files.push((name, text)),
+                Ok(text) => texts.files.push((path.display().to_string(), text)),
                 Err(error) => {
-                    let message = format!("{error}: check the file and its permissions");
-                    problems.add(&name, Place::default(), message);
+                    texts.problem(
+                        &path,
+                        format_args!("{error}: check the file and its permissions"),
+                    );
                 }
             }
         }
-        let files = files.iter().map(|(name, text)| (&**name, &**text));
-        Self::read(files, merge, problems)
+        texts
+    }
+
+    fn problem(&mut self, path: &Path, message: impl core::fmt::Display) {
+        let file = path.display().to_string();
+        self.problems.add(&file, Place::default(), message);
+    }
+
+    fn parse(&self, merge: bool) -> Result<EnvoyConfig, Problems> {
+        let files = self.files.iter().map(|(name, text)| (&**name, &**text));
+        EnvoyConfig::read(files, merge, self.problems.clone())
     }
 }
 

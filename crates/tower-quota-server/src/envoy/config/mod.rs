@@ -1,11 +1,11 @@
 //! Limits in the YAML of envoyproxy/ratelimit.
 //!
-//! 1. [`files`] finds the files of a folder.
+//! 1. [`files`] reads the files of a folder, and notices changes.
 //! 2. [`yaml`] parses a file into a bounded tree of nodes with places.
 //! 3. [`read`] and [`limit`] read the nodes, record every problem, and build the tree of a domain.
 //! 4. [`tree`] finds the limit of a request.
 //!
-//! A configuration never changes. A server that reloads replaces it.
+//! A configuration never changes. A server that reads changed files replaces it.
 
 mod fields;
 mod files;
@@ -22,6 +22,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use self::fields::Reader;
+pub use self::files::EnvoyFiles;
 pub use self::problem::{Problem, Problems};
 pub(crate) use self::rule::{Allowance, OnStoreFailure, Rule};
 pub(crate) use self::tree::Domain;

@@ -1,0 +1,112 @@
+//! Files in folders, which change while the server runs.
+
+use std::fs;
+use std::path::Path;
+
+use tower_quota_server::envoy::{EnvoyConfig, EnvoyFiles, Problems};
+
+fn load(path: &Path, merge: bool) -> Result<EnvoyConfig, Problems> {
+    EnvoyFiles::open(path, merge).map(|(_, config)| config)
+}
+
+fn file(domain: &str) -> String {
+    format!("domain: {domain}\ndescriptors: [{{key: a, rate_limit: {{unlimited: true}}}}]\n")
+}
+
+#[test]
+fn folder_is_read_like_a_config_map() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("..2026_11_29");
+    fs::create_dir(&data).unwrap();
+    fs::write(data.join("a.yaml"), file("a")).unwrap();
+    fs::create_dir(folder.path().join("more")).unwrap();
+    fs::write(folder.path().join("more/b"), file("b")).unwrap();
+    fs::write(folder.path().join(".hidden.yaml"), "no limits").unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(data.join("a.yaml"), folder.path().join("a.yaml")).unwrap();
+    #[cfg(not(unix))]
+    fs::copy(data.join("a.yaml"), folder.path().join("a.yaml")).unwrap();
+    let config = load(folder.path(), false).unwrap();
+    assert_eq!((config.domains(), config.limits()), (2, 2));
+    let config = load(&folder.path().join("a.yaml"), false).unwrap();
+    assert_eq!((config.domains(), config.limits()), (1, 1));
+
+    fs::write(folder.path().join("c.yaml"), file("b")).unwrap();
+    let problems = load(folder.path(), false).unwrap_err().to_string();
+    assert!(
+        problems.contains("the domain \"b\" is also in"),
+        "{problems}"
+    );
+    let merged = load(folder.path(), true).unwrap_err().to_string();
+    assert!(merged.contains("\"b.a\" is given twice"), "{merged}");
+}
+
+#[test]
+fn unusable_folder_is_a_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let problem = |path: &Path| load(path, false).unwrap_err().to_string();
+    assert!(problem(folder.path()).contains("the folder has no files: add a YAML file"));
+    assert!(problem(&folder.path().join("nope")).contains("nope: "));
+    fs::write(folder.path().join("a.yaml"), b"domain: \xff\n").unwrap();
+    assert!(problem(folder.path()).contains("a.yaml: stream did not contain valid UTF-8"));
+}
+
+#[test]
+fn changed_files_are_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.yaml");
+    fs::write(&path, file("a")).unwrap();
+    let (mut files, config) = EnvoyFiles::open(folder.path(), false).unwrap();
+    assert_eq!(config.limits(), 1);
+    assert!(files.poll().is_none());
+    // A new time of a file is no change.
+    fs::write(&path, file("a")).unwrap();
+    assert!(files.poll().is_none());
+
+    fs::write(folder.path().join("b.yaml"), file("b")).unwrap();
+    let config = files.poll().unwrap().unwrap();
+    assert_eq!(config.domains(), 2);
+    // A problem is reported once.
+    fs::write(&path, "domain: a\nlimits: []\n").unwrap();
+    let problems = files.poll().unwrap().unwrap_err().to_string();
+    assert!(
+        problems.contains("a.yaml:2:1: the key \"limits\" is unknown"),
+        "{problems}"
+    );
+    assert!(files.poll().is_none());
+    for name in ["a.yaml", "b.yaml"] {
+        fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    let problems = files.poll().unwrap().unwrap_err().to_string();
+    assert!(problems.contains("the folder has no files"), "{problems}");
+    drop(folder);
+    assert!(
+        files
+            .poll()
+            .unwrap()
+            .unwrap_err()
+            .to_string()
+            .contains("check the path")
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn swapped_link_is_a_change() {
+    use std::os::unix::fs::symlink;
+
+    let folder = tempfile::tempdir().unwrap();
+    for version in ["one", "two"] {
+        let data = folder.path().join(format!("..{version}"));
+        fs::create_dir(&data).unwrap();
+        fs::write(data.join("limits.yaml"), file(version)).unwrap();
+    }
+    symlink("..one", folder.path().join("..data")).unwrap();
+    symlink("..data/limits.yaml", folder.path().join("limits.yaml")).unwrap();
+    let (mut files, _) = EnvoyFiles::open(folder.path(), false).unwrap();
+    assert!(files.poll().is_none());
+    symlink("..two", folder.path().join("..new")).unwrap();
+    fs::rename(folder.path().join("..new"), folder.path().join("..data")).unwrap();
+    assert_eq!(files.poll().unwrap().unwrap().domains(), 1);
+    assert!(files.poll().is_none());
+}
