@@ -19,13 +19,8 @@ pub struct Options {
     /// The folder or file with the limits, in the YAML of envoyproxy/ratelimit.
     #[arg(long, env = "TOWER_QUOTA_ENVOY", value_name = "PATH")]
     pub envoy: Option<PathBuf>,
-    /// The root of the limits, for the folder ROOT/SUBDIRECTORY/APPDIRECTORY in place of `--envoy`.
-    #[arg(
-        long,
-        env = "RUNTIME_ROOT",
-        value_name = "FOLDER",
-        conflicts_with = "envoy"
-    )]
+    /// Without `--envoy`, the root of the folder ROOT/SUBDIRECTORY/APPDIRECTORY with the limits.
+    #[arg(long, env = "RUNTIME_ROOT", value_name = "FOLDER")]
     pub runtime_root: Option<PathBuf>,
     /// The subfolder of the root.
     #[arg(long, env = "RUNTIME_SUBDIRECTORY", value_name = "FOLDER")]
@@ -36,8 +31,8 @@ pub struct Options {
     /// Allows a domain in several files.
     #[arg(long, env = "MERGE_DOMAIN_CONFIG", value_parser = FalseyValueParser::new())]
     pub merge_domains: bool,
-    /// The Redis server that shares the counters. Without a server, the counters are in memory.
-    #[arg(long, env = "REDIS_URL", value_name = "URL")]
+    /// The Redis server with the counters, which may have a password in its URL. Without a server, the counters are in memory.
+    #[arg(long, env = "REDIS_URL", value_name = "URL", hide_env_values = true)]
     pub redis: Option<String>,
     /// The address and port for gRPC, in place of the host and the port.
     #[arg(long, env = "TOWER_QUOTA_GRPC", value_name = "ADDRESS")]

@@ -172,6 +172,8 @@ fn options_of_the_reference_are_read() {
         "ratelimit",
     ]);
     assert_eq!(root.folder().unwrap(), Path::new("/data/ratelimit/config"));
+    let both = folder(&["--runtime-root", "/data", "--envoy", "/limits"]);
+    assert_eq!(both.folder().unwrap(), Path::new("/limits"));
     let redis = |url| folder(&["--redis", url]).redis_url().unwrap();
     assert_eq!(redis("redis.internal:6379"), "redis://redis.internal:6379");
     assert_eq!(redis("rediss://redis.internal"), "rediss://redis.internal");
@@ -187,4 +189,17 @@ fn options_of_the_reference_are_read() {
     ] {
         assert!(help.contains(name), "{name}");
     }
+}
+
+#[test]
+fn help_shows_no_password() {
+    let server = std::process::Command::new(env!("CARGO_BIN_EXE_tower-quota-server"))
+        .arg("--help")
+        .env("REDIS_URL", "redis://:secret@redis.internal")
+        .output();
+    let help = String::from_utf8(server.unwrap().stdout).unwrap();
+    assert!(
+        help.contains("REDIS_URL") && !help.contains("secret"),
+        "{help}"
+    );
 }

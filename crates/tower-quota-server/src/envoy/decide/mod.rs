@@ -35,7 +35,7 @@ pub(super) async fn decide<S: Store>(
 ) -> Result<RateLimitResponse, Status> {
     let plan = Plan::new(config, request)?;
     let decision = plan.decide(store, options.is_shadow);
-    // The reason of a failure is the store's to report, once for all calls.
+    // The statistics of the store count the reasons of failures.
     let decided = match tokio::time::timeout(options.deadline, decision).await {
         Ok(Ok(decided)) => Some(decided),
         Ok(Err(_)) | Err(_) => plan.without_store(),
