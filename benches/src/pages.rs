@@ -14,7 +14,7 @@ const PAGES: [(&str, &[&str]); 6] = [
     ("layer", &["layer"]),
     ("redis", &["redis", "readme", "distance"]),
     ("distributed", &["distributed", "outage", "simulation"]),
-    ("rules", &["rules", "reload"]),
+    ("rules", &["rules", "reload", "operations"]),
     ("sizing", &["sizing"]),
 ];
 

@@ -432,43 +432,6 @@ fn hashes_are_the_hashes_of_services() {
     );
 }
 
-/// Replays a million lines and prints the rate. Run `cargo test --release -p tower-quota-cli --test command -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement, for a release build on an idle machine"]
-fn simulation_replays_250_000_lines_a_second() {
-    let lines: u64 = 1_000_000;
-    let rules = "limits:\n  - { name: second, quota: 10/second, key: client_ip }\n  \
-                 - { name: minute, quota: 100/minute, key: client_ip }\n  \
-                 - { name: everyone, quota: 5000/second, key: none }\n";
-    let log: String = (0..lines)
-        .map(|line| {
-            let (client, second) = (line * 7_919 % 8_000, line / 1_000);
-            let address = format!("10.0.{}.{}", client / 250, client % 250);
-            let time = format!("10:{:02}:{:02}", second / 60, second % 60);
-            format!(
-                "{address} - - [21/Nov/2025:{time} +0000] \"GET /a HTTP/1.1\" 200 5 \"-\" \"-\"\n"
-            )
-        })
-        .collect();
-    let files = Files::new();
-    let (rules, log) = (
-        files.write("rules.yaml", rules),
-        files.write("access.log", log),
-    );
-    let begun = now();
-    let report = run(&["simulate", "--rules", &rules, "--log", &log, "--json"]).json(0);
-    let took = begun.elapsed();
-    assert_eq!(report["log"]["requests"], lines);
-    let rate = u128::from(lines) * 1_000 / took.as_millis();
-    println!("{rate} lines a second");
-    assert!(rate >= 250_000, "{rate} lines a second");
-}
-
-#[expect(clippy::disallowed_methods, reason = "a command is measured")]
-fn now() -> std::time::Instant {
-    std::time::Instant::now()
-}
-
 #[test]
 fn simulation_names_limits_that_no_log_replays() {
     let files = Files::new();

@@ -261,46 +261,6 @@ async fn announcements_in_a_row_are_read_together() {
     assert!(reads <= most, "{reads} readings in {took:?}");
 }
 
-/// Puts 10,000 blocks with two instances, and prints figures: `cargo test -p tower-quota-live
-/// --all-features --test live -- --ignored --nocapture thousands`.
-#[tokio::test]
-#[ignore = "a measurement, for an idle machine"]
-async fn thousands_of_blocks_cost_redis_a_millisecond() {
-    let server = RedisServer::start();
-    let start = async || {
-        let redis = redis_rules(&server, "thousands");
-        Instance::start(redis, announced()).await
-    };
-    let [one, other] = [start().await, start().await];
-    one.put(new(5)).await;
-    other.until_in_force(1).await;
-    // The time of all commands in the one thread of Redis.
-    let in_commands = || {
-        let info = server.command("INFO commandstats").unwrap();
-        let times = info
-            .split(',')
-            .filter_map(|part| part.strip_prefix("usec="));
-        times.map(|time| time.parse::<u64>().unwrap()).sum::<u64>()
-    };
-    let (count, begun, before) = (10_000, now(), in_commands());
-    let mut worst = Duration::ZERO;
-    for user in 0..count {
-        let day = NewBlock::block(Duration::from_secs(86_400), "ops");
-        let (user, begun) = (format!("user {user}"), now());
-        one.live.block(BlockTarget::Text(&user), day).await.unwrap();
-        worst = worst.max(begun.elapsed());
-    }
-    eventually("all are in force", async || {
-        other.live.blocks().len() == count
-    })
-    .await;
-    let (took, each) = (begun.elapsed(), (in_commands() - before) / 10_000);
-    println!("{count} blocks in {took:?}, the slowest in {worst:?}, {each} us of Redis each");
-    assert!(took < Duration::from_secs(15), "{took:?}");
-    assert!(worst < Duration::from_millis(100), "{worst:?}");
-    assert!(each <= 1_000, "{each} us");
-}
-
 #[tokio::test]
 async fn lost_blocks_return_after_a_put() {
     let server = RedisServer::start();
