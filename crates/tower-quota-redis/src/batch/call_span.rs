@@ -12,4 +12,6 @@ pub(super) enum CallEnd {
 pub(super) struct CallSpan {
     pub(super) began: Instant,
     pub(super) weight: usize,
+    /// The weight in flight when the call began, with the call.
+    pub(super) under_way: usize,
 }

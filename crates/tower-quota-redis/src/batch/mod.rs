@@ -214,6 +214,7 @@ impl Batcher {
         sender.call = Some(CallSpan {
             began: now(),
             weight: batch.weight,
+            under_way: batch.under_way,
         });
         let requests = batch.decisions.iter().map(|pending| &pending.request);
         let call = self.caller.call(requests);

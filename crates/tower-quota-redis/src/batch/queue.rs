@@ -28,6 +28,8 @@ pub(super) struct Queue {
     senders: usize,
     is_pacing: bool,
     last_sent: Option<Instant>,
+    /// The end of the last call, or the start of the only call.
+    silent_since: Option<Instant>,
     /// The calls with one decision since the last call with several.
     lone_calls: usize,
     calls_under_way: usize,
@@ -55,6 +57,8 @@ pub(super) struct Batch {
     pub(super) number: u64,
     pub(super) decisions: Vec<Pending>,
     pub(super) weight: usize,
+    /// The weight in flight with the batch.
+    pub(super) under_way: usize,
 }
 
 pub(super) enum Step {
@@ -82,6 +86,7 @@ impl Queue {
             senders: 0,
             is_pacing: false,
             last_sent: None,
+            silent_since: None,
             lone_calls: 0,
             calls_under_way: 0,
             weight_under_way: 0,
@@ -152,7 +157,19 @@ impl Queue {
         let paced = self
             .pace
             .saturating_mul(u32::try_from(further).unwrap_or(u32::MAX));
-        self.window.is_calm(now) && (self.is_full_call_waiting() || paced <= self.window.distance())
+        self.window.is_calm(now)
+            && (self.is_full_call_waiting()
+                || paced <= self.window.distance()
+                || self.is_silent(now))
+    }
+
+    /// Returns whether a server that was near may have moved away. The first answer over the longer way is too late for decisions
+    /// that wait for it.
+    fn is_silent(&self, now: Instant) -> bool {
+        self.window.was_near()
+            && self
+                .silent_since
+                .is_some_and(|since| now.saturating_duration_since(since) > self.deadline / 4)
     }
 
     const fn is_full_call_waiting(&self) -> bool {
@@ -217,6 +234,10 @@ impl Queue {
             .decisions
             .sort_unstable_by_key(|pending| pending.number);
         self.weight_under_way += batch.weight;
+        batch.under_way = self.weight_under_way;
+        if self.calls_under_way == 0 {
+            self.silent_since = Some(now);
+        }
         self.calls_under_way += 1;
         self.last_sent = Some(now);
         self.lone_calls = match batch.decisions.len() {
@@ -291,6 +312,7 @@ impl Queue {
         let under_way = self.weight_under_way;
         self.weight_under_way -= call.weight;
         self.calls_under_way -= 1;
+        self.silent_since = Some(now);
         match end {
             Some(CallEnd::Answered) => {
                 self.window.note(call, now, under_way);

@@ -86,7 +86,12 @@ fn send(queue: &mut Queue, now: Instant) -> Option<Batch> {
 fn end(queue: &mut Queue, weight: usize, end: CallEnd, began: Instant, now: Instant) -> usize {
     queue.calls_under_way += 1;
     queue.weight_under_way += weight;
-    let span = CallSpan { began, weight };
+    let under_way = queue.weight_under_way;
+    let span = CallSpan {
+        began,
+        weight,
+        under_way,
+    };
     queue
         .call_ended(&span, Some(end), now)
         .map_or(0, |returned| returned.len())

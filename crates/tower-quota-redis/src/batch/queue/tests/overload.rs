@@ -121,8 +121,11 @@ impl Simulation {
                             }
                         }
                     }
-                    let weight = batch.weight;
-                    let span = CallSpan { began, weight };
+                    let span = CallSpan {
+                        began,
+                        weight: batch.weight,
+                        under_way: batch.under_way,
+                    };
                     self.stores[store].call_ended(&span, Some(end), at);
                 }
             }
@@ -301,6 +304,22 @@ fn farther_server_answers_every_decision() {
             let (answered, asked) = (simulation.answered, simulation.asked);
             assert_eq!(answered, asked, "{millis} ms, {offered} a second");
         }
+    }
+}
+
+/// The first slow answer shows the new distance.
+#[test]
+fn farther_server_fails_few_decisions_at_once() {
+    let (second, end) = (Duration::from_secs(1), Duration::from_millis(1_500));
+    for (millis, offered) in [(22, 1_000), (30, 1_000), (38, 200), (45, 1_000)] {
+        let mut server = distant(0, 0);
+        server.moves = Some((second, Duration::from_millis(millis)));
+        let simulation = Simulation::run_until(end, second, server, 1, offered);
+        let (answered, asked) = (simulation.answered, simulation.asked);
+        assert!(
+            answered * 100 >= asked * 97,
+            "{millis} ms, {offered} a second: {answered} of {asked}"
+        );
     }
 }
 
