@@ -14,6 +14,9 @@
 //! | [`messages`] | the messages of Envoy |
 //! | [`options`] | the flags and environment variables of the program |
 //! | [`serve`] | a server that runs until a signal |
+//! | [`store`] | counters in memory, in Redis, or leased from Redis |
+//! | [`tls`] | certificates that are read again |
+//! | [`logs`] | the logs of the program |
 //!
 //! The server has no limits of its own. It turns each call into charges, and a
 //! [`Store`](tower_quota_core::Store) decides the charges in one step.
@@ -22,6 +25,10 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod envoy;
+pub mod logs;
 pub mod messages;
+mod metrics;
 pub mod options;
 pub mod serve;
+pub mod store;
+pub mod tls;

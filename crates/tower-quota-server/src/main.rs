@@ -3,43 +3,63 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use tower_quota_server::options::Options;
-use tower_quota_server::serve::{BoundServer, StartError};
+use tower_quota_server::logs;
+use tower_quota_server::options::{Command, Options};
+use tower_quota_server::serve::{BoundServer, StartErrors, check};
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(&Options::parse()).await {
+    let options = match Options::read(std::env::args_os()) {
+        Ok(options) => options,
+        Err(error) => error.exit(),
+    };
+    let result = match options.command {
+        Some(Command::Check) => checked(&options).await,
+        _ => serve(&options).await,
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("tower-quota-server: {error}");
+        Err(errors) => {
+            for error in errors.iter() {
+                eprintln!("tower-quota-server: {error}");
+            }
             ExitCode::FAILURE
         }
     }
 }
 
-async fn run(options: &Options) -> Result<(), StartError> {
+async fn checked(options: &Options) -> Result<(), StartErrors> {
+    check(options).await?;
+    println!("tower-quota-server: no problems");
+    Ok(())
+}
+
+async fn serve(options: &Options) -> Result<(), StartErrors> {
+    logs::install(&options.logs);
+    // A signal before the first log line counts too.
+    let signal = ended();
     let server = BoundServer::bind(options).await?;
-    println!("{}", server.summary());
-    server.run(ended()).await
+    tracing::info!("{}", server.summary());
+    server.run(signal).await;
+    Ok(())
 }
 
 /// Waits for SIGTERM or SIGINT.
 #[cfg(unix)]
-async fn ended() {
+fn ended() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
 
-    let signals = (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::interrupt()),
-    );
-    let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
-        // Without handlers, the signals end the process at once.
-        return core::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    let terminate = signal(SignalKind::terminate());
+    let interrupt = signal(SignalKind::interrupt());
+    async {
+        let (Ok(mut terminate), Ok(mut interrupt)) = (terminate, interrupt) else {
+            // Without handlers, the signals end the process at once.
+            return core::future::pending().await;
+        };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
     }
 }
 

@@ -21,6 +21,10 @@ pub struct EnvoyOptions {
     pub deadline: Duration,
     /// Whether every call may pass. Limits still count, and statuses still show exceeded limits.
     pub is_shadow: bool,
+    /// Whether all limits are in quota mode, so that a call is over only if all of its limits are exceeded.
+    pub is_quota: bool,
+    /// The part of a limit from which hits count as near the limit, in percent, 80 by default.
+    pub near_limit_percent: u64,
     /// The fields that show the tightest limit of a call, by default none.
     pub headers: Option<HeaderNames>,
     /// Whether responses have the descriptors and metadata of a call as dynamic metadata.
@@ -46,6 +50,8 @@ impl Default for EnvoyOptions {
         Self {
             deadline: Duration::from_millis(15),
             is_shadow: false,
+            is_quota: false,
+            near_limit_percent: 80,
             headers: None,
             dynamic_metadata: false,
             largest_request: 256 << 10,

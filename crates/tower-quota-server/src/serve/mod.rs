@@ -1,117 +1,209 @@
 //! A server that runs until a signal.
+//!
+//! 1. [`load`] opens limits, counters and certificates, and collects all errors.
+//! 2. [`doors`] makes the router of each port.
+//! 3. [`connections`] serves the routers, with bounds.
+//! 4. [`followers`] read changed files, ask Redis, and report the [`health`].
+//!
+//! After the signal, the server is not ready, waits for balancers to notice, ends its ports and the running requests, and
+//! closes the counters.
+
+mod connections;
+mod descriptors;
+mod doors;
+mod error;
+mod followers;
+mod health;
+mod load;
+mod parts;
+mod wait;
 
 use core::fmt;
 use core::future::Future;
 use core::net::SocketAddr;
+use core::pin::Pin;
 use core::time::Duration;
-use std::io;
-use std::path::PathBuf;
+use std::sync::Arc;
 
+use axum::Router;
 use tokio::net::TcpListener;
-use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
-use tower_quota_core::{BoxStore, MemoryStore, RefusalCache, Store};
-use tower_quota_redis::{RedisStore, RedisStoreError};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tonic_health::server::HealthReporter;
 
-use crate::envoy::{EnvoyDoor, EnvoyFiles, Problems};
-use crate::messages::ratelimit::rate_limit_service_server::SERVICE_NAME;
-use crate::options::Options;
+use self::connections::{Bounds, Port, Protocol};
+pub use self::error::{StartError, StartErrors};
+pub use self::health::{Health, Source};
+use self::load::Loaded;
+use self::parts::Parts;
+use self::wait::sleep;
+use crate::metrics::Recorder;
+use crate::options::{Options, PortFlags};
+use crate::tls::{Certificates, LastRead};
 
-/// The most calls of a connection at the same time.
-const STREAMS: u32 = 1_024;
-/// The time between two looks at the files of the limits.
-const POLL: Duration = Duration::from_secs(1);
-/// The longest time in which running calls end after a signal.
-const DRAIN: Duration = Duration::from_secs(10);
-/// The longest time in which refunds in flight arrive.
-const CLOSE: Duration = Duration::from_secs(1);
+/// The most connections of the admin port, and of the port for the metrics alone.
+const ADMIN_CONNECTIONS: usize = 64;
+/// The time without a call after which a gRPC connection ends.
+const GRPC_IDLE: Duration = Duration::from_secs(300);
+/// The longest time for the documents, and for leases and refunds, to be given back.
+const CLOSE: Duration = Duration::from_secs(2);
 
-/// An error of the start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// No folder with limits.
-    #[error("there are no limits to serve: give --envoy PATH, or set RUNTIME_ROOT")]
-    NoLimits,
-    /// Problems of the limits.
-    #[error("the limits in {} cannot be used\n{problems}", folder.display())]
-    Limits {
-        /// The folder.
-        folder: PathBuf,
-        /// The problems.
-        problems: Problems,
-    },
-    /// A Redis server that cannot be used.
-    #[error("--redis (REDIS_URL): {0}")]
-    Redis(#[from] RedisStoreError),
-    /// An address that cannot be used.
-    #[error("--grpc {address}: {error}: choose another address or port")]
-    Address {
-        /// The address.
-        address: SocketAddr,
-        /// The reason.
-        error: io::Error,
-    },
-    /// A connection that cannot be served.
-    #[error("gRPC: {0}")]
-    Grpc(#[from] tonic::transport::Error),
-}
+type Follower = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A server with a bound address.
+/// A server with bound addresses.
 pub struct BoundServer {
-    listener: TcpListener,
-    address: SocketAddr,
-    files: EnvoyFiles,
-    door: EnvoyDoor<BoxStore>,
-    store: BoxStore,
+    grpc: BoundPort,
+    http: BoundPort,
+    admin: BoundPort,
+    metrics: Option<BoundPort>,
+    parts: Parts,
+    health: Health,
+    reporter: HealthReporter,
+    followers: Vec<Follower>,
+    flags: PortFlags,
     summary: String,
 }
 
+struct BoundPort {
+    port: Arc<Port>,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
 impl BoundServer {
-    /// Loads the limits, opens the store, and binds the address.
+    /// Loads the limits, opens the counters and the certificates, and binds the addresses.
     ///
     /// # Errors
-    /// Returns the flag or the files that cannot be used.
-    pub async fn bind(options: &Options) -> Result<Self, StartError> {
-        let folder = options.folder().ok_or(StartError::NoLimits)?;
-        let opened = EnvoyFiles::open(&folder, options.merge_domains);
-        let (files, config) = match opened {
-            Ok(opened) => opened,
-            Err(problems) => return Err(StartError::Limits { folder, problems }),
-        };
-        let (store, place) = match options.redis_url() {
-            None => (BoxStore::new(MemoryStore::new()), "memory"),
-            Some(url) => {
-                let redis = RedisStore::options().deadline(options.deadline.into());
-                let redis = redis.connect_lazily().connect(&url).await?;
-                (BoxStore::new(RefusalCache::new(redis)), "Redis")
+    /// Returns all flags and files that cannot be used.
+    pub async fn bind(options: &Options) -> Result<Self, StartErrors> {
+        // Layers need the recorder.
+        let recorder = Recorder::install();
+        let loaded = Loaded::load(options, false).await?;
+        let mut followers: Vec<Follower> = vec![Box::pin(followers::upkeep(recorder.clone()))];
+        let parts = loaded.parts;
+        let health = Health::new(
+            parts.store.place(),
+            parts
+                .documents
+                .as_ref()
+                .map(|documents| documents.live.clone()),
+            options.store.ready_with_redis,
+            options.envoy.healthy_with_limits,
+        );
+        let probe = followers::probe(parts.store.clone(), health.clone());
+        followers.push(Box::pin(probe));
+        let mut limits = Vec::new();
+        if let (Some(files), Some(door)) = (loaded.files, &parts.envoy) {
+            let source = health.source("the limits of Envoy");
+            let folder = files.folder.display();
+            match files.limits {
+                Ok((domains, count)) => {
+                    source.loaded(count);
+                    limits.push(format!("{folder} (domains: {domains}, limits: {count})"));
+                }
+                Err(problems) => {
+                    source.rejected(&problems);
+                    limits.push(format!("{folder} (no limits yet)"));
+                }
             }
+            let follower = followers::files(files.files, door.clone(), source);
+            followers.push(Box::pin(follower));
+        }
+        if let (Some(documents), Some(path)) = (&parts.documents, &options.rules.rules) {
+            let count = documents.layer.handle().limits().len();
+            limits.push(format!("{} (limits: {count})", path.display()));
+        }
+        let flags = &options.ports;
+        descriptors::warn(flags.grpc_connections + flags.http_connections + 2 * ADMIN_CONNECTIONS);
+        let (grpc_router, reporter) = doors::grpc(&parts);
+        let metrics_router = doors::metrics(&flags.metrics_path, &parts, &recorder);
+        let admin_router = doors::admin(options, &parts, &health, metrics_router.clone())?;
+        let mut follow = |name, opened: Option<(Certificates, LastRead)>| {
+            let (certificates, last) = opened?;
+            let certificates = Arc::new(certificates);
+            let follower = followers::certificates(name, Arc::clone(&certificates), last);
+            followers.push(Box::pin(follower));
+            Some(certificates)
         };
-        let address = options.grpc_address();
-        let refused = |error| StartError::Address { address, error };
-        let listener = TcpListener::bind(address).await.map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
+        let mut bounds = Bounds::new(Protocol::Grpc, flags.grpc_connections);
+        bounds.idle = GRPC_IDLE;
+        (bounds.age, bounds.age_grace) = (flags.grpc_age, flags.grpc_age_grace);
+        let certificates = follow("grpc", loaded.grpc);
+        let grpc = bind(
+            "grpc",
+            flags.grpc_address(),
+            bounds,
+            certificates,
+            grpc_router,
+        )
+        .await?;
+        let bounds = Bounds::new(Protocol::Http, flags.http_connections);
+        let certificates = follow("http", loaded.http);
+        let http = bind(
+            "http",
+            flags.http_address(),
+            bounds,
+            certificates,
+            doors::http(&health),
+        )
+        .await?;
+        let bounds = Bounds::new(Protocol::Admin, ADMIN_CONNECTIONS);
+        let certificates = follow("admin", loaded.admin);
+        let admin = bind("admin", flags.admin, bounds, certificates, admin_router).await?;
+        let metrics = match flags.metrics {
+            Some(address) => Some(bind("metrics", address, bounds, None, metrics_router).await?),
+            None => None,
+        };
+        let reports = followers::reports(health.clone(), reporter.clone());
+        followers.push(Box::pin(reports));
         let summary = format!(
-            "tower-quota-server {} serves Envoy on {address}, from {} (domains: {}, limits: {}), counted in {place}",
+            "tower-quota-server {} serves gRPC on {}, HTTP on {}, {} on {}{}, limits of {}, counted in {}",
             env!("CARGO_PKG_VERSION"),
-            folder.display(),
-            config.domains(),
-            config.limits(),
+            grpc.address,
+            http.address,
+            match options.rules.has_admin() {
+                true => "the admin API and metrics",
+                false => "metrics without an admin API",
+            },
+            admin.address,
+            match &metrics {
+                Some(metrics) => format!(", metrics on {}", metrics.address),
+                None => String::new(),
+            },
+            limits.join(" and "),
+            parts.store.place(),
         );
         Ok(Self {
-            listener,
-            address,
-            files,
-            door: EnvoyDoor::new(config, store.clone(), options.envoy_options()),
-            store,
+            grpc,
+            http,
+            admin,
+            metrics,
+            parts,
+            health,
+            reporter,
+            followers,
+            flags: flags.clone(),
             summary,
         })
     }
 
-    /// Returns the bound address.
+    /// Returns the bound address for gRPC.
     #[must_use]
-    pub const fn address(&self) -> SocketAddr {
-        self.address
+    pub const fn grpc_address(&self) -> SocketAddr {
+        self.grpc.address
+    }
+
+    /// Returns the bound address for HTTP.
+    #[must_use]
+    pub const fn http_address(&self) -> SocketAddr {
+        self.http.address
+    }
+
+    /// Returns the bound address of the admin API and the metrics.
+    #[must_use]
+    pub const fn admin_address(&self) -> SocketAddr {
+        self.admin.address
     }
 
     /// Returns a line about what the server serves.
@@ -120,77 +212,98 @@ impl BoundServer {
         &self.summary
     }
 
-    /// Serves until the signal, and follows changes of the files. Then reports unhealthy, ends running calls, and closes the store.
-    ///
-    /// # Errors
-    /// Returns an error of the transport.
-    pub async fn run(self, signal: impl Future<Output = ()>) -> Result<(), StartError> {
-        let (health, health_service) = tonic_health::server::health_reporter();
-        let serving = tonic_health::ServingStatus::Serving;
-        health.set_service_status(SERVICE_NAME, serving).await;
-        let connections = TcpIncoming::from(self.listener).with_nodelay(Some(true));
-        let (drain, drained) = tokio::sync::oneshot::channel::<()>();
-        let server = Server::builder()
-            .max_concurrent_streams(STREAMS)
-            .add_service(health_service)
-            .add_service(self.door.service())
-            .serve_with_incoming_shutdown(connections, async {
-                // A dropped sender ends the server too.
-                let _ = drained.await;
-            });
-        let mut server = core::pin::pin!(server);
-        tokio::select! {
-            ended = &mut server => ended?,
-            () = follow(self.files, self.door.clone()) => {}
-            () = signal => {
-                let not_serving = tonic_health::ServingStatus::NotServing;
-                for service in ["", SERVICE_NAME] {
-                    health.set_service_status(service, not_serving).await;
-                }
-                let _ = drain.send(());
-                if let Ok(ended) = tokio::time::timeout(DRAIN, server).await {
-                    ended?;
-                }
-            }
+    /// Serves until the signal, and follows changes of files. Then drains, and closes the counters.
+    pub async fn run(self, signal: impl Future<Output = ()>) {
+        followers::report(&self.health, &self.reporter).await;
+        let mut followers = JoinSet::new();
+        for follower in self.followers {
+            followers.spawn(follower);
         }
-        self.store.close(CLOSE).await;
-        Ok(())
+        let (drain, draining) = watch::channel(false);
+        let mut doors = JoinSet::new();
+        for bound in [self.grpc, self.http] {
+            doors.spawn(bound.port.serve(bound.listener, draining.clone()));
+        }
+        // Event streams of admins have no end, so nobody waits for them.
+        let (_open, forever) = watch::channel(false);
+        let mut admins = JoinSet::new();
+        for bound in [Some(self.admin), self.metrics].into_iter().flatten() {
+            admins.spawn(bound.port.serve(bound.listener, forever.clone()));
+        }
+        signal.await;
+
+        self.health.end();
+        followers::report(&self.health, &self.reporter).await;
+        tracing::info!(
+            "the server is not ready any more, and ends after {:?}",
+            self.flags.drain_delay
+        );
+        sleep(self.flags.drain_delay).await;
+        drain.send_replace(true);
+        let drained = async { while doors.join_next().await.is_some() {} };
+        if timeout(self.flags.drain, drained).await.is_err() {
+            tracing::warn!("calls are still running after {:?}", self.flags.drain);
+        }
+        if let Some(documents) = &self.parts.documents {
+            documents.live.close(CLOSE).await;
+        }
+        if !self.parts.store.close(CLOSE).await {
+            tracing::warn!("the counters have not got all units back");
+        }
+        tracing::info!("the server has ended");
     }
 }
 
-/// Replaces the limits whenever their files change. Files with problems leave the limits as they are.
-async fn follow(mut files: EnvoyFiles, door: EnvoyDoor<BoxStore>) {
-    let mut ticks = tokio::time::interval(POLL);
-    loop {
-        ticks.tick().await;
-        let polled = tokio::task::spawn_blocking(move || {
-            let changed = files.poll();
-            (files, changed)
-        });
-        let Ok((polled, changed)) = polled.await else {
-            // The runtime has ended.
-            return;
-        };
-        files = polled;
-        match changed {
-            Some(Ok(config)) => {
-                println!("tower-quota-server: new limits: {}", config.limits());
-                door.replace(config);
-            }
-            Some(Err(problems)) => {
-                eprintln!(
-                    "tower-quota-server: the new limits cannot be used, the earlier ones stay\n{problems}"
-                );
-            }
-            None => {}
-        }
+async fn bind(
+    name: &'static str,
+    address: SocketAddr,
+    bounds: Bounds,
+    certificates: Option<Arc<Certificates>>,
+    router: Router,
+) -> Result<BoundPort, StartError> {
+    let refused = |error| StartError::Address {
+        port: name,
+        address,
+        error,
+    };
+    let listener = TcpListener::bind(address).await.map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    let port = Arc::new(Port::new(name, bounds, certificates, router));
+    Ok(BoundPort {
+        port,
+        listener,
+        address,
+    })
+}
+
+/// Checks everything that a server with these flags would load, without Redis.
+///
+/// # Errors
+/// Returns all flags and files that cannot be used.
+pub async fn check(options: &Options) -> Result<(), StartErrors> {
+    let loaded = Loaded::load(options, true).await?;
+    if let Some(files) = loaded.files
+        && let Err(problems) = files.limits
+    {
+        let folder = files.folder;
+        return Err(StartError::Limits { folder, problems }.into());
     }
+    let health = Health::new("memory", None, false, false);
+    drop(doors::admin(
+        options,
+        &loaded.parts,
+        &health,
+        Router::new(),
+    )?);
+    Ok(())
 }
 
 impl fmt::Debug for BoundServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BoundServer")
-            .field("address", &self.address)
+            .field("grpc", &self.grpc.address)
+            .field("http", &self.http.address)
+            .field("admin", &self.admin.address)
             .finish_non_exhaustive()
     }
 }

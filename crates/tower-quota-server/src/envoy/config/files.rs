@@ -44,11 +44,16 @@ impl EnvoyFiles {
     /// # Errors
     /// Returns every problem of all files, and of a folder without files.
     pub fn open(path: impl Into<PathBuf>, merge: bool) -> Result<(Self, EnvoyConfig), Problems> {
+        let (files, config) = Self::watch(path, merge);
+        Ok((files, config?))
+    }
+
+    /// Reads the files as [`open`](Self::open) does. Files with problems can be read again too.
+    pub fn watch(path: impl Into<PathBuf>, merge: bool) -> (Self, Result<EnvoyConfig, Problems>) {
         let path = path.into();
         let texts = Texts::read(&path);
-        let config = texts.parse(merge)?;
-        let files = Self { path, merge, texts };
-        Ok((files, config))
+        let config = texts.parse(merge);
+        (Self { path, merge, texts }, config)
     }
 
     /// Reads the files again. Returns `None` if they are the same as before.

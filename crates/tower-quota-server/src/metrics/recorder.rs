@@ -1,0 +1,47 @@
+//! The recorder of the process, which Prometheus reads.
+
+use std::sync::OnceLock;
+
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+/// The recorder of all servers of the process.
+static RECORDER: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
+
+/// What Prometheus reads. Without a recorder, which another part of the process has taken, the page is empty.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder(Option<PrometheusHandle>);
+
+impl Recorder {
+    /// Installs the recorder, unless it is installed already. Layers and doors need it before their first request.
+    pub(crate) fn install() -> Self {
+        Self(RECORDER.get_or_init(|| build().ok()).clone())
+    }
+
+    pub(crate) fn render(&self) -> String {
+        self.0
+            .as_ref()
+            .map(PrometheusHandle::render)
+            .unwrap_or_default()
+    }
+
+    /// Moves the samples of histograms into their buckets, so that memory stays bounded without Prometheus.
+    pub(crate) fn keep_up(&self) {
+        if let Some(handle) = &self.0 {
+            handle.run_upkeep();
+        }
+    }
+}
+
+fn build() -> Result<PrometheusHandle, BuildError> {
+    let mut builder = PrometheusBuilder::new();
+    for metric in tower_quota::metrics::METRICS {
+        if !metric.buckets.is_empty() {
+            let name = Matcher::Full(metric.name.into());
+            builder = builder.set_buckets_for_metric(name, metric.buckets)?;
+        }
+    }
+    let handle = builder.install_recorder()?;
+    tower_quota::metrics::describe();
+    super::table::describe();
+    Ok(handle)
+}

@@ -1,0 +1,69 @@
+//! The requests of a connection.
+
+use core::convert::Infallible;
+use core::future::Future;
+use core::net::SocketAddr;
+use core::pin::Pin;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Request, Response, StatusCode};
+use axum::response::IntoResponse;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::service::Service;
+use tonic::Status;
+use tower::Service as _;
+
+use super::places::Requests;
+use super::port::{Bounds, Protocol};
+
+/// The router of a port, for the requests of a connection.
+#[derive(Debug)]
+pub(super) struct Served {
+    pub(super) router: Router,
+    pub(super) bounds: Bounds,
+    pub(super) peer: SocketAddr,
+    pub(super) requests: Arc<Requests>,
+}
+
+impl Service<Request<Incoming>> for Served {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let running = self.requests.begin();
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(self.peer));
+        let response = self.router.clone().call(request);
+        let bounds = self.bounds;
+        Box::pin(async move {
+            let Ok(response) = tokio::time::timeout(bounds.request, response).await else {
+                return Ok(too_slow(bounds.protocol));
+            };
+            let response = response?;
+            // Only admins get bodies without an end, which keep a connection busy.
+            Ok(match bounds.protocol {
+                Protocol::Admin => response.map(|body| {
+                    Body::new(body.map_err(move |error| {
+                        let _ = &running;
+                        error
+                    }))
+                }),
+                Protocol::Http | Protocol::Grpc => response,
+            })
+        })
+    }
+}
+
+fn too_slow(protocol: Protocol) -> Response<Body> {
+    match protocol {
+        Protocol::Grpc => Status::deadline_exceeded("the request took too long").into_http(),
+        Protocol::Http | Protocol::Admin => {
+            (StatusCode::REQUEST_TIMEOUT, "the request took too long\n").into_response()
+        }
+    }
+}

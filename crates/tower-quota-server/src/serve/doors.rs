@@ -1,0 +1,82 @@
+//! The routers of the ports.
+
+use axum::Router;
+use axum::http::header;
+use axum::routing::get;
+use tonic::service::Routes;
+use tonic_health::server::HealthReporter;
+use tower_quota_admin::AdminOptions;
+
+use super::error::StartError;
+use super::health::Health;
+use super::parts::Parts;
+use crate::metrics::Recorder;
+use crate::options::Options;
+
+/// Returns what the gRPC port serves, and the reporter of its health.
+pub(super) fn grpc(parts: &Parts) -> (Router, HealthReporter) {
+    let (reporter, health) = tonic_health::server::health_reporter();
+    let mut routes = Routes::new(health);
+    if let Some(envoy) = &parts.envoy {
+        routes = routes.add_service(envoy.service());
+    }
+    (routes.into_axum_router(), reporter)
+}
+
+/// Returns what the HTTP port serves.
+pub(super) fn http(health: &Health) -> Router {
+    health.routes()
+}
+
+/// Returns what the admin port serves.
+pub(super) fn admin(
+    options: &Options,
+    parts: &Parts,
+    health: &Health,
+    metrics: Router,
+) -> Result<Router, StartError> {
+    let routes = health.routes().merge(metrics);
+    let Some(documents) = parts
+        .documents
+        .as_ref()
+        .filter(|_| options.rules.has_admin())
+    else {
+        return Ok(routes);
+    };
+    let mut admin = AdminOptions::new().title("tower-quota-server");
+    if let Some(token) = &options.rules.admin_token {
+        admin = admin.bearer_token("admin", token);
+    }
+    if let Some(path) = &options.rules.admin_tokens {
+        admin = admin.token_file(path);
+    }
+    if let Some(redis) = parts.store.redis().cloned() {
+        admin = admin.store_figures("redis", move || redis.stats());
+    }
+    Ok(tower_quota_admin::router(documents.live.clone(), admin)?.merge(routes))
+}
+
+/// Returns the page for Prometheus.
+pub(super) fn metrics(path: &str, parts: &Parts, recorder: &Recorder) -> Router {
+    let (parts, recorder) = (parts.clone(), recorder.clone());
+    let render = async move || {
+        publish(&parts);
+        let text = "text/plain; version=0.0.4; charset=utf-8";
+        ([(header::CONTENT_TYPE, text)], recorder.render())
+    };
+    Router::new().route(path, get(render))
+}
+
+/// Sets the gauges of stores and layers.
+fn publish(parts: &Parts) {
+    use tower_quota::metrics::publish_stats;
+    if let Some(documents) = &parts.documents {
+        publish_stats("documents", &documents.layer.handle().stats());
+    }
+    if let Some(redis) = parts.store.redis() {
+        publish_stats("redis", &redis.stats());
+    }
+    if let Some(leases) = parts.store.leases() {
+        publish_stats("leases", &leases);
+    }
+}

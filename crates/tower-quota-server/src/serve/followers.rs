@@ -1,0 +1,138 @@
+//! Followers, which run while a server serves.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+use tower_quota_core::{BoxStore, Charge, Key, Name, Operation, Quota, RefusalCache, Store};
+
+use super::health::{Health, Source};
+use crate::envoy::{EnvoyDoor, EnvoyFiles};
+use crate::messages::ratelimit::rate_limit_service_server::SERVICE_NAME;
+use crate::metrics::{self, Recorder};
+use crate::store::ServerStore;
+use crate::tls::{Certificates, LastRead};
+
+/// The time between two looks at files and at the store.
+const LOOK: Duration = Duration::from_secs(1);
+/// The time between two moves of samples into histograms.
+const UPKEEP: Duration = Duration::from_secs(5);
+/// A key that no client has.
+const PROBE: Name = Name::new("server probe");
+
+/// Returns a clock that does not hurry after a pause.
+fn ticks(period: Duration) -> Interval {
+    let mut ticks = interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
+/// Calls a blocking function again and again, until the runtime has ended.
+async fn every_blocking<T: Send + 'static>(state: T, look: fn(&mut T)) {
+    let mut kept = Some(state);
+    let mut ticks = ticks(LOOK);
+    while let Some(mut state) = kept.take() {
+        ticks.tick().await;
+        let looked = spawn_blocking(move || {
+            look(&mut state);
+            state
+        });
+        kept = looked.await.ok();
+    }
+}
+
+/// Replaces the limits whenever their files change. Files with problems leave the limits as they are.
+pub(super) async fn files(
+    files: EnvoyFiles,
+    door: EnvoyDoor<RefusalCache<BoxStore>>,
+    source: Source,
+) {
+    every_blocking((files, door, source), |(files, door, source)| {
+        match files.poll() {
+            Some(Ok(config)) => {
+                let limits = config.limits();
+                door.replace(config);
+                source.loaded(limits);
+            }
+            Some(Err(problems)) => source.rejected(&problems),
+            None => {}
+        }
+    })
+    .await;
+}
+
+/// Replaces the certificates of a port whenever their files change.
+pub(super) async fn certificates(
+    port: &'static str,
+    certificates: Arc<Certificates>,
+    last: LastRead,
+) {
+    every_blocking((port, certificates, last), |(port, certificates, last)| {
+        let Some(changed) = certificates.poll(last) else {
+            return;
+        };
+        metrics::certificates(port, changed.is_ok());
+        match changed {
+            Ok(()) => tracing::info!("new certificates of the {port} port"),
+            Err(error) => tracing::error!(
+                "the new certificates of the {port} port cannot be used, the earlier ones stay: {error}"
+            ),
+        }
+    })
+    .await;
+}
+
+/// Asks Redis again and again, without a change, so that the health knows of an outage without requests.
+pub(super) async fn probe(store: ServerStore, health: Health) {
+    if store.redis().is_none() {
+        return;
+    }
+    let quota = Quota::per_second(1);
+    let mut ticks = ticks(LOOK);
+    loop {
+        ticks.tick().await;
+        let key = Key::new(PROBE, b"");
+        let charge = Charge::new(PROBE, &quota, &key);
+        let answer = store.store().apply(Operation::Peek, &[charge]).await;
+        health.set_store(answer.err().map(|error| error.to_string()));
+    }
+}
+
+/// Reports the health to the service of gRPC.
+pub(super) async fn report(health: &Health, reporter: &HealthReporter) {
+    let status = match health.is_ready() {
+        true => ServingStatus::Serving,
+        false => ServingStatus::NotServing,
+    };
+    for service in ["", SERVICE_NAME] {
+        reporter.set_service_status(service, status).await;
+    }
+}
+
+/// Reports each change of the health. Documents do not notify, so the health is read again and again.
+pub(super) async fn reports(health: Health, reporter: HealthReporter) {
+    let (mut ticks, mut reported) = (ticks(LOOK), None);
+    loop {
+        let ready = health.is_ready();
+        // Every report is a message to clients that watch.
+        if reported.replace(ready) != Some(ready) {
+            report(&health, &reporter).await;
+        }
+        tokio::select! {
+            () = health.changed() => {}
+            _ = ticks.tick() => {}
+        }
+    }
+}
+
+/// Keeps the memory of histograms bounded.
+pub(super) async fn upkeep(recorder: Recorder) {
+    let mut ticks = ticks(UPKEEP);
+    loop {
+        ticks.tick().await;
+        recorder.keep_up();
+    }
+}

@@ -1,0 +1,59 @@
+//! What the doors of a server share.
+
+use std::sync::Arc;
+use tower_quota::{Policy, RateLimitLayer};
+use tower_quota_core::{BoxStore, RefusalCache};
+use tower_quota_live::{FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, WithoutRules};
+
+use super::error::StartError;
+use crate::envoy::EnvoyDoor;
+use crate::options::RulesFlags;
+use crate::store::ServerStore;
+
+/// The parts of a server, for the routers of its doors.
+#[derive(Clone, Debug)]
+pub(super) struct Parts {
+    pub(super) store: ServerStore,
+    pub(super) envoy: Option<EnvoyDoor<RefusalCache<BoxStore>>>,
+    pub(super) documents: Option<Documents>,
+}
+
+/// The layer of the HTTP doors, and the documents that it follows.
+#[derive(Clone, Debug)]
+pub(super) struct Documents {
+    pub(super) layer: RateLimitLayer<BoxStore>,
+    pub(super) live: LiveRules,
+}
+
+impl Documents {
+    /// Follows the document of the flags, if there is one.
+    pub(super) async fn open(
+        flags: &RulesFlags,
+        store: &ServerStore,
+    ) -> Result<Option<Self>, StartError> {
+        let Some(path) = &flags.rules else {
+            return Ok(None);
+        };
+        let (mut options, mut shared) = (LiveOptions::new(), None);
+        if let Some(redis) = store.redis() {
+            let rules = RedisRules::from_store(redis)?;
+            options = LiveOptions::from_store(redis)?.blocks_in(rules);
+            shared = Some(RedisRules::from_store(redis)?);
+        }
+        let rules: Arc<dyn RuleStore> = if flags.are_in_redis() {
+            // The first document may come by the admin API. Requests get 503 until then.
+            options = options.without_rules(WithoutRules::Refuse);
+            Arc::new(shared.ok_or_else(|| {
+                StartError::Flags("--rules redis (TOWER_QUOTA_RULES): give --redis URL too".into())
+            })?)
+        } else {
+            Arc::new(FileRules::new(path)?)
+        };
+        if let Some(copy) = &flags.rules_copy {
+            options = options.local_copy(copy);
+        }
+        let layer = RateLimitLayer::new(store.store().clone(), Policy::new()).count_busy_clients();
+        let live = LiveRules::start_shared(layer.handle(), rules, options).await?;
+        Ok(Some(Self { layer, live }))
+    }
+}

@@ -1,0 +1,86 @@
+//! Signals while calls run.
+
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+use tower_quota_dev::RedisServer;
+
+use crate::support::{Files, Server, call, get, limits, text, until};
+
+#[tokio::test]
+async fn readiness_fails_before_the_ports_end() {
+    let files = Files::new();
+    let shop = files.write("shop.yaml", &limits("shop", 9));
+    let server = Server::start(&["--envoy", text(&shop), "--drain-delay", "1h"]);
+    let mut health = HealthClient::new(server.channel().await);
+    server.signal("TERM");
+    let http = server.http();
+    until("the server is not ready", || get(http, "/readyz").0 == 503).await;
+    let (_, report) = get(http, "/readyz");
+    assert!(report.contains("the server is ending"), "{report}");
+    assert_eq!(get(http, "/healthcheck").0, 500);
+    assert_eq!(get(http, "/healthz").0, 200);
+    let status = health.check(HealthCheckRequest::default()).await.unwrap();
+    assert_eq!(status.into_inner().status, 2);
+    // New connections still get decisions.
+    let mut client = server.client().await;
+    let response = client.should_rate_limit(call("shop", "ann")).await.unwrap();
+    assert_eq!(response.into_inner().overall_code, 1);
+}
+
+#[tokio::test]
+async fn running_call_is_answered_after_the_signal() {
+    let (files, redis) = (Files::new(), RedisServer::start());
+    let shop = files.write("shop.yaml", &limits("shop", 9));
+    let redis_url = redis.url();
+    let flags = [
+        "--envoy",
+        text(&shop),
+        "--redis",
+        &redis_url,
+        "--deadline",
+        "1m",
+        "--drain-delay",
+        "0s",
+    ];
+    let server = Server::start(&flags);
+    let mut client = server.client().await;
+    client.should_rate_limit(call("shop", "ann")).await.unwrap();
+    redis.pause();
+    let running = tokio::spawn(async move { client.should_rate_limit(call("shop", "ann")).await });
+    let (http, admin) = (server.http(), server.admin());
+    let running_calls = "tower_quota_redis_calls_in_flight{store=\"redis\"} 0";
+    until("the call runs", || {
+        !get(admin, "/metrics").1.contains(running_calls)
+    })
+    .await;
+    server.signal("TERM");
+    until("the port has ended", || {
+        crate::support::try_get(http, "/healthz", "").is_err()
+    })
+    .await;
+    redis.resume();
+    let response = running.await.unwrap().unwrap().into_inner();
+    assert_eq!(response.statuses[0].limit_remaining, 7);
+    assert!(server.wait());
+}
+
+#[tokio::test]
+async fn client_that_stays_cannot_keep_the_server() {
+    let files = Files::new();
+    let shop = files.write("shop.yaml", &limits("shop", 9));
+    let flags = [
+        "--envoy",
+        text(&shop),
+        "--drain-delay",
+        "0s",
+        "--drain",
+        "300ms",
+    ];
+    let server = Server::start(&flags);
+    let mut health = HealthClient::new(server.channel().await);
+    let watched = HealthCheckRequest::default();
+    let statuses = health.watch(watched).await.unwrap().into_inner();
+    server.signal("INT");
+    assert!(server.wait());
+    drop(statuses);
+}

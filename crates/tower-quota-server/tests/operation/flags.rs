@@ -1,0 +1,222 @@
+//! Flags and environment variables, those of envoyproxy/ratelimit included.
+
+use tower_quota_server::options::{Foreign, Options, foreign};
+
+use crate::support::output;
+
+fn read(flags: &[&str]) -> Result<Options, clap::Error> {
+    Options::read([&["tower-quota-server"], flags].concat())
+}
+
+#[test]
+fn redis_of_the_reference_is_a_url() {
+    for (flags, url) in [
+        (
+            &["--redis", "redis.internal:6379"][..],
+            "redis://redis.internal:6379",
+        ),
+        (
+            &["--redis", "rediss://redis.internal"],
+            "rediss://redis.internal",
+        ),
+        (&["--redis", "h:1", "--redis-tls"], "rediss://h:1"),
+        (&["--redis", "h:1", "--redis-socket", "tls"], "rediss://h:1"),
+        (
+            &["--redis", "h:1", "--redis-auth", "se@cret"],
+            "redis://:se%40cret@h:1",
+        ),
+        (
+            &["--redis", "h:1", "--redis-auth", "ann:pw"],
+            "redis://ann:pw@h:1",
+        ),
+        (
+            &["--redis", "redis://h:1", "--redis-auth", "pw"],
+            "redis://:pw@h:1",
+        ),
+        (
+            &["--redis", "redis://:own@h:1", "--redis-auth", "pw"],
+            "redis://:own@h:1",
+        ),
+        (
+            &["--redis", "/run/redis.sock"],
+            "redis+unix:///run/redis.sock",
+        ),
+        (
+            &["--redis", "/run/redis.sock", "--redis-socket", "UNIX"],
+            "redis+unix:///run/redis.sock",
+        ),
+        (
+            &[
+                "--redis",
+                "h:1,h:2",
+                "--redis-type",
+                "cluster",
+                "--redis-auth",
+                "pw",
+            ],
+            "redis+cluster://:pw@h:1,h:2",
+        ),
+        (
+            &[
+                "--redis",
+                "main,h:1,h:2",
+                "--redis-type",
+                "SENTINEL",
+                "--redis-auth",
+                "pw",
+            ],
+            "redis+sentinel://h:1,h:2/:pw@main",
+        ),
+    ] {
+        let options = read(flags).unwrap();
+        assert_eq!(options.store.redis_url().unwrap(), url, "{flags:?}");
+    }
+    assert_eq!(read(&[]).unwrap().store.redis_url(), None);
+}
+
+#[test]
+fn bad_value_names_the_flag_and_the_fix() {
+    for (flags, fix) in [
+        (["--port", "70000"], "write a port from 1 to 65535"),
+        (
+            ["--host", "localhost"],
+            "write an IP address, such as 127.0.0.1",
+        ),
+        (["--admin", "8082"], "write an IP address and a port"),
+        (["--metrics", ":x"], "write an IP address and a port"),
+        (["--deadline", "15"], "give integers with units"),
+        (["--deadline", "0s"], "write a time of at least 1ms"),
+        (["--drain", "soon"], "give integers with units"),
+        (["--near-limit", "80"], "write a number from 0 to 1"),
+        (
+            ["--http-connections", "0"],
+            "write a number of connections from 1",
+        ),
+        (
+            ["--log-level", "x=y=z"],
+            "write error, warn, info, debug or trace",
+        ),
+        (["--config-type", "XDS"], "FILE, GRPC_XDS_SOTW"),
+        (["--redis-type", "many"], "SINGLE, SENTINEL, CLUSTER"),
+        (
+            ["--metrics-path", "metrics"],
+            "write a path, such as /metrics",
+        ),
+    ] {
+        let error = read(&flags).unwrap_err().to_string();
+        assert!(error.contains(flags[0]) && error.contains(fix), "{error}");
+    }
+    for (flag, other) in [
+        ("--redis-tls-cert", "--redis-tls-key"),
+        ("--redis-tls-key", "--redis-tls-cert"),
+    ] {
+        let error = read(&[flag, "a.pem"]).unwrap_err().to_string();
+        assert!(error.contains(other), "{error}");
+    }
+}
+
+#[test]
+fn certificates_belong_together() {
+    let tls = |flags: &[&str]| read(flags).unwrap().tls.grpc();
+    assert_eq!(tls(&[]), Ok(None));
+    let both = ["--grpc-tls-cert", "c", "--grpc-tls-key", "k"];
+    assert_eq!(tls(&both).unwrap().unwrap().client_ca, None);
+    assert_eq!(tls(&[&both[..], &["--grpc-tls=false"]].concat()), Ok(None));
+    let ca = tls(&[&both[..], &["--grpc-tls-ca-cert", "a"]].concat());
+    assert_eq!(ca.unwrap().unwrap().client_ca.unwrap().to_str(), Some("a"));
+    for (flags, fix) in [
+        (&["--grpc-tls"][..], "give --grpc-tls-cert"),
+        (&["--grpc-tls-cert", "c"], "give --grpc-tls-key"),
+        (&["--grpc-tls-key", "k"], "give --grpc-tls-cert"),
+        (&["--grpc-tls-client-ca", "a"], "give --grpc-tls-cert"),
+    ] {
+        let error = tls(flags).unwrap_err();
+        assert!(error.contains(fix), "{error}");
+    }
+}
+
+#[test]
+fn variables_that_change_the_meaning_are_errors() {
+    let found =
+        |name: &str, value: &str| foreign(|asked| (asked == name).then(|| value.to_owned()));
+    for (name, value) in [
+        ("BACKEND_TYPE", "memcache"),
+        ("REDIS_PERSECOND", "true"),
+        ("GRPC_UDS", "/tmp/ratelimit.sock"),
+        ("GRPC_CLIENT_TLS_SAN", "envoy"),
+        ("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "1"),
+    ] {
+        let found = found(name, value);
+        assert!(
+            matches!(&found[..], [Foreign::Error(message)] if message.contains(name)),
+            "{found:?}"
+        );
+    }
+    for (name, value) in [
+        ("BACKEND_TYPE", "redis"),
+        ("REDIS_PERSECOND", "false"),
+        ("USE_STATSD", "false"),
+        ("LOCAL_CACHE_SIZE_IN_BYTES", "0"),
+        ("GRPC_UDS", ""),
+        ("USE_PROMETHEUS", "true"),
+    ] {
+        assert_eq!(found(name, value), [], "{name}");
+    }
+    for name in [
+        "USE_STATSD",
+        "TRACING_ENABLED",
+        "DEBUG_PORT",
+        "REDIS_POOL_SIZE",
+    ] {
+        let found = found(name, "1");
+        assert!(
+            matches!(&found[..], [Foreign::Note(message)] if message.contains(name)),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn empty_variable_counts_as_unset() {
+    let empty = [
+        "PORT",
+        "REDIS_URL",
+        "REDIS_TYPE",
+        "PROMETHEUS_ADDR",
+        "LOG_LEVEL",
+        "GRPC_SERVER_USE_TLS",
+    ];
+    let empty = empty.map(|name| (name, ""));
+    let output = output(&["check", "--rules", "nowhere.yaml"], &empty);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        error.starts_with("tower-quota-server: --rules (TOWER_QUOTA_RULES): "),
+        "{error}"
+    );
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
+fn help_names_every_variable_and_no_secret() {
+    let secrets = [
+        ("REDIS_URL", "redis://:secret@redis.internal"),
+        ("REDIS_AUTH", "secret"),
+        ("TOWER_QUOTA_ADMIN_TOKEN", "secret"),
+    ];
+    let help = String::from_utf8(output(&["--help"], &secrets).stdout).unwrap();
+    assert!(
+        !help.contains("secret@") && !help.contains("=secret"),
+        "{help}"
+    );
+    let command = <Options as clap::CommandFactory>::command();
+    for argument in command.get_arguments() {
+        let Some(name) = argument.get_long().filter(|_| !argument.is_hide_set()) else {
+            continue;
+        };
+        let variable = argument.get_env().map(|name| name.to_str().unwrap());
+        assert!(
+            variable.is_some_and(|variable| help.contains(&format!("[env: {variable}"))),
+            "--{name} has no variable in the help"
+        );
+    }
+}

@@ -1,0 +1,10 @@
+//! Tests the running server: ports, health, signals, certificates, bounds and metrics.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may panic")]
+
+mod checks;
+mod endings;
+mod flags;
+mod health;
+mod ports;
+mod support;

@@ -1,0 +1,77 @@
+//! What each port serves.
+
+use crate::support::{DOCUMENT, Files, Server, TOKEN, call, get, get_with, limits, text};
+
+#[test]
+fn document_alone_is_served_from_memory() {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    let server = Server::start(&["--rules", text(&rules)]);
+    let line = &server.line;
+    assert!(
+        line.contains("rules.yaml (limits: 1), counted in memory"),
+        "{line}"
+    );
+    for path in ["/healthz", "/readyz", "/healthcheck"] {
+        assert_eq!(get(server.http(), path).0, 200, "{path}");
+    }
+    let (status, response) = get(server.http(), "/healthcheck");
+    assert!(
+        status == 200 && response.ends_with("\r\n\r\nOK"),
+        "{response}"
+    );
+    // Metrics and the admin API have a port of their own.
+    assert_eq!(get(server.http(), "/metrics").0, 404);
+    let (status, metrics) = get(server.admin(), "/metrics");
+    assert!(
+        status == 200 && metrics.contains("tower_quota_server_connections"),
+        "{metrics}"
+    );
+    assert_eq!(get(server.admin(), "/v1/rules").0, 404);
+}
+
+#[test]
+fn admin_api_needs_a_secret() {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    let variables = [
+        ("TOWER_QUOTA_ADMIN_TOKEN", TOKEN),
+        ("PROMETHEUS_ADDR", "127.0.0.1:0"),
+    ];
+    let server = Server::start_with(&["--rules", text(&rules)], &variables);
+    assert!(!server.line.contains(TOKEN), "{}", server.line);
+    assert_eq!(get(server.admin(), "/v1/rules").0, 401);
+    let token = format!("authorization: Bearer {TOKEN}\r\n");
+    let (status, rules) = get_with(server.admin(), "/v1/rules", &token);
+    assert!(status == 200 && rules.contains("100/minute"), "{rules}");
+    assert_eq!(get(server.admin(), "/metrics").0, 200);
+    let (_, metrics) = server.line.split_once(", metrics on ").unwrap();
+    let metrics = metrics.split(',').next().unwrap().parse().unwrap();
+    assert_eq!(get(metrics, "/metrics").0, 200);
+    assert_eq!(get(metrics, "/v1/rules").0, 404);
+}
+
+#[tokio::test]
+async fn both_kinds_of_limits_are_served() {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    files.write("data/ratelimit/config/shop.yaml", &limits("shop", 1));
+    let root = files.path("data");
+    let variables = [
+        ("RUNTIME_ROOT", text(&root)),
+        ("RUNTIME_SUBDIRECTORY", "ratelimit"),
+    ];
+    let server = Server::start_with(&["--rules", text(&rules)], &variables);
+    assert!(
+        server.line.contains("(domains: 1, limits: 1) and "),
+        "{}",
+        server.line
+    );
+    let mut client = server.client().await;
+    let mut codes = Vec::new();
+    for _ in 0..2 {
+        let response = client.should_rate_limit(call("shop", "ann")).await.unwrap();
+        codes.push(response.into_inner().overall_code);
+    }
+    assert_eq!(codes, [1, 2]);
+}
