@@ -10,7 +10,10 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`auth`] | HTTP: gateways that ask before they forward a request |
+//! | [`check`] | HTTP: decisions as JSON, for services in any language |
 //! | [`envoy`] | Envoy's protocol, with limits in the YAML of envoyproxy/ratelimit |
+//! | [`http`] | what the doors of HTTP share |
 //! | [`messages`] | the messages of Envoy |
 //! | [`options`] | the flags and environment variables of the program |
 //! | [`serve`] | a server that runs until a signal |
@@ -24,7 +27,10 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod auth;
+pub mod check;
 pub mod envoy;
+pub mod http;
 pub mod logs;
 pub mod messages;
 mod metrics;

@@ -1,0 +1,109 @@
+//! The route of gateways.
+
+use core::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+
+use super::forwarded::Forwarded;
+use crate::http::{Decided, Gate, HttpOptions, Problem};
+
+const STATUS: HeaderName = HeaderName::from_static("tower-quota-status");
+const PROBLEM: HeaderName = HeaderName::from_static("tower-quota-problem");
+/// The longest problem in a field, because proxies bound the head of a response, nginx to 4 KiB.
+const LONGEST_PROBLEM: usize = 2_048;
+
+struct Door {
+    gate: Gate,
+    forwarded: Forwarded,
+    options: HttpOptions,
+}
+
+/// Builds the route `/v1/auth`.
+///
+/// Serve the router with `into_make_service_with_connect_info::<SocketAddr>()`. Without the address of the peer, the route
+/// answers with 403.
+pub fn router(gate: &Gate, options: &HttpOptions) -> Router {
+    let door = Door {
+        gate: gate.clone(),
+        forwarded: Forwarded::new(options),
+        options: options.clone(),
+    };
+    Router::new()
+        .route("/v1/auth", any(ask))
+        .with_state(Arc::new(door))
+}
+
+/// Answers without reading the body, which the gateway may still hold back.
+async fn ask(State(door): State<Arc<Door>>, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    let only_403 = match head.uri.query() {
+        None => false,
+        Some("status=403") => true,
+        Some(_) => {
+            let detail = "the query is unknown: ask /v1/auth, or for nginx /v1/auth?status=403";
+            return Problem::bad_request(detail).into_response();
+        }
+    };
+    let decided = match door.decide(head).await {
+        Ok(decided) => decided,
+        Err(problem) => return problem.into_response(),
+    };
+    let mut response = Response::from_parts(decided.head, Body::from(decided.body.clone()));
+    // The layer may close the connection of a client, which is not the connection of the gateway.
+    response.headers_mut().remove(header::CONNECTION);
+    if only_403 && !response.status().is_success() {
+        let status = HeaderValue::from(response.status().as_u16());
+        let headers = response.headers_mut();
+        headers.insert(STATUS, status);
+        let problem = HeaderValue::from_maybe_shared(decided.body);
+        if let Some(problem) = problem
+            .ok()
+            .filter(|problem| problem.len() <= LONGEST_PROBLEM)
+        {
+            headers.insert(PROBLEM, problem);
+        }
+        if response.status() != StatusCode::UNAUTHORIZED {
+            *response.status_mut() = StatusCode::FORBIDDEN;
+        }
+    }
+    response
+}
+
+impl Door {
+    async fn decide(&self, head: Parts) -> Result<Decided, Problem> {
+        let gateway = self.gateway(&head)?;
+        let request = self.forwarded.rebuild(gateway, head)?;
+        let decided = self.gate.decide(request).await;
+        if let Some(charges) = &decided.admitted {
+            // The response of the service is unknown, so that a rule of the document cannot decide.
+            charges.keep();
+        }
+        Ok(decided)
+    }
+
+    /// Returns the address of the gateway, if the server trusts it.
+    fn gateway(&self, head: &Parts) -> Result<IpAddr, Problem> {
+        let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
+        let peer = peer.map(|ConnectInfo(address)| address.ip().to_canonical());
+        let Some(peer) = peer.filter(|peer| self.forwarded.trusts(*peer)) else {
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "this gateway is not trusted: add its address to the trusted proxies of the server",
+            ));
+        };
+        match &self.options.token {
+            Some(token) if !token.is_of_gateway(&head.headers) => Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "this gateway has no valid token: let it set Tower-Quota-Token to the token of the server",
+            )),
+            _ => Ok(peer),
+        }
+    }
+}

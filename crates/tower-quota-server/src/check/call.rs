@@ -1,0 +1,90 @@
+//! The description of a request.
+
+use core::net::IpAddr;
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use http::header::HOST;
+use http::{HeaderValue, Request};
+use serde::Deserialize;
+use tower_quota_rules::{DurationText, Many};
+
+use crate::http::{COST, HttpOptions, Problem};
+
+/// A call of `/v1/check`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Call {
+    method: Option<String>,
+    path: Option<String>,
+    host: Option<String>,
+    /// The address of the client.
+    pub(super) address: Option<IpAddr>,
+    #[serde(default)]
+    headers: BTreeMap<String, Many<String>>,
+    /// The units, for limits without a cost of their own.
+    cost: Option<u64>,
+    #[serde(default)]
+    pub(super) peek: bool,
+    reserve: Option<DurationText>,
+}
+
+impl Call {
+    /// Returns the request that the call describes.
+    pub(super) fn request(&self) -> Result<Request<()>, Problem> {
+        let path = self.path.as_deref().unwrap_or("/");
+        if !path.starts_with('/') {
+            return Err(Problem::invalid(format_args!(
+                "the path {path:?} is relative: begin it with /"
+            )));
+        }
+        let mut request = Request::builder().uri(path);
+        if let Some(method) = &self.method {
+            request = request.method(method.as_str());
+        }
+        for (name, values) in &self.headers {
+            for value in &values.0 {
+                request = request.header(name, value);
+            }
+        }
+        if let Some(address) = self.address {
+            request = request.extension(address);
+        }
+        let unreadable = |error: http::Error| {
+            Problem::invalid(format_args!(
+                "the request cannot exist: {error}: describe it as the client sent it"
+            ))
+        };
+        let mut request = request.body(()).map_err(unreadable)?;
+        let headers = request.headers_mut();
+        if let Some(host) = &self.host {
+            let host = HeaderValue::from_str(host).map_err(|error| unreadable(error.into()))?;
+            headers.insert(HOST, host);
+        }
+        // The field may come from the client of the caller.
+        headers.remove(COST);
+        if let Some(cost) = self.cost {
+            headers.insert(COST, HeaderValue::from(cost));
+        }
+        Ok(request)
+    }
+
+    /// Returns the time of the reservation, if the call reserves.
+    pub(super) fn reserved_time(&self, options: &HttpOptions) -> Result<Option<Duration>, Problem> {
+        let Some(time) = self.reserve.map(Duration::from) else {
+            return Ok(None);
+        };
+        let longest = options.longest_reservation;
+        if self.peek {
+            return Err(Problem::invalid(
+                "a peek takes no units: leave out `peek` or `reserve`",
+            ));
+        }
+        if time.is_zero() || time > longest {
+            return Err(Problem::invalid(format_args!(
+                "`reserve` is {time:?}: give a time above 0, up to {longest:?}"
+            )));
+        }
+        Ok(Some(time))
+    }
+}

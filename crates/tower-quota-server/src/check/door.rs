@@ -1,0 +1,116 @@
+//! The routes of checks.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use http::StatusCode;
+use tower_quota::settle::Reservation;
+use tower_quota::{Decision, Name};
+
+use super::answer::Answer;
+use super::call::Call;
+use super::commit::{Commit, Committed};
+use super::reservations::Reservations;
+use crate::http::{Decided, Gate, HttpOptions, Problem, bytes, json, openapi};
+
+struct Door {
+    gate: Gate,
+    options: HttpOptions,
+    reservations: Arc<Reservations>,
+}
+
+/// Builds the routes `/v1/check`, `/v1/check/{id}/commit` and `/v1/openapi.json`.
+///
+/// When you drop the router, its open reservations are refunded.
+pub fn router(gate: &Gate, options: &HttpOptions) -> Router {
+    let door = Door {
+        gate: gate.clone(),
+        options: options.clone(),
+        reservations: Arc::new(Reservations::new(gate.clock(), options)),
+    };
+    Router::new()
+        .route("/v1/check", post(check))
+        .route("/v1/check/{id}/commit", post(commit))
+        .route("/v1/openapi.json", get(async || Json(openapi())))
+        .with_state(Arc::new(door))
+}
+
+async fn check(State(door): State<Arc<Door>>, request: Request) -> Result<Json<Answer>, Problem> {
+    let (head, body) = request.into_parts();
+    door.options.authenticate(&head.headers)?;
+    let body = bytes(body, &door.options).await?;
+    let call: Call = json(&head.headers, &body)?;
+    let (request, time) = (call.request()?, call.reserved_time(&door.options)?);
+    if call.peek {
+        let (status, decision) = door.gate.peek(&request).await?;
+        return answer(&call, Answer::of(status, decision.as_ref()), status);
+    }
+    let place = match time {
+        Some(_) => Some(door.reservations.place(body.len())?),
+        None => None,
+    };
+    let decided = door.gate.decide(request).await;
+    let mut answered = Answer::decided(&decided);
+    if let Some(charges) = decided.admitted.clone() {
+        match (time, place) {
+            (Some(time), Some(place)) => {
+                let estimates = estimates(&decided, &charges);
+                let opened = door.reservations.open(charges, estimates, time, place);
+                answered.reservation = Some(opened?);
+            }
+            _ => charges.keep(),
+        }
+    }
+    answer(&call, answered, decided.head.status)
+}
+
+/// Returns the answer, unless the call lacks the address that a limit needs.
+fn answer(call: &Call, answer: Answer, status: StatusCode) -> Result<Json<Answer>, Problem> {
+    if status == StatusCode::INTERNAL_SERVER_ERROR && call.address.is_none() {
+        return Err(Problem::invalid(
+            "the limits cannot decide this request: send the `address` of the client",
+        ));
+    }
+    Ok(Json(answer))
+}
+
+/// Returns the limits that settle, with their estimates.
+fn estimates(decided: &Decided, charges: &Reservation) -> Vec<(Name, u64)> {
+    let decision = decided.head.extensions.get::<Decision>();
+    let statuses = decision.map_or(&[][..], Decision::statuses).iter();
+    let estimate = |name: Name| {
+        let estimate = charges.estimate(name.as_str())?;
+        // Limits `at once` have no cost to set. The cost of the others is set again later.
+        charges.settle(name.as_str(), 0).then_some((name, estimate))
+    };
+    statuses
+        .filter_map(|status| estimate(status.name))
+        .collect()
+}
+
+async fn commit(
+    State(door): State<Arc<Door>>,
+    id: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Result<Json<Committed>, Problem> {
+    let (head, body) = request.into_parts();
+    door.options.authenticate(&head.headers)?;
+    let body = bytes(body, &door.options).await?;
+    let commit: Commit = json(&head.headers, &body)?;
+    // A path that is not UTF-8 has no id.
+    let id = id.map_or_else(|_| String::new(), |Path(id)| id);
+    let Some(held) = door.reservations.take(&id) else {
+        return Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "there is no such reservation: it is committed, its time is over, or another instance has it",
+        ));
+    };
+    if let Err(problem) = commit.check(&held) {
+        door.reservations.put_back(id, held);
+        return Err(problem);
+    }
+    Ok(Json(commit.settle(&held)))
+}

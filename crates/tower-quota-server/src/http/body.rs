@@ -1,0 +1,56 @@
+use core::error::Error;
+
+use axum::body::{Body, Bytes};
+use http::{HeaderMap, StatusCode, header};
+use http_body_util::LengthLimitError;
+use serde::de::DeserializeOwned;
+
+use super::options::HttpOptions;
+use super::problem::Problem;
+
+/// Reads a body within the deadline, up to the maximum.
+pub(crate) async fn bytes(body: Body, options: &HttpOptions) -> Result<Bytes, Problem> {
+    let most = options.largest_body;
+    let read = axum::body::to_bytes(body, most);
+    match tokio::time::timeout(options.body_timeout, read).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) => Err(match error.source() {
+            Some(source) if source.is::<LengthLimitError>() => Problem::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format_args!("a body has at most {most} bytes: send less"),
+            ),
+            _ => Problem::bad_request("the body has ended early: send it again"),
+        }),
+        Err(_) => Err(Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            format_args!(
+                "the body has not arrived within {:?}: send it again",
+                options.body_timeout
+            ),
+        )),
+    }
+}
+
+/// Reads the JSON object of a body.
+pub(crate) fn json<T: DeserializeOwned>(headers: &HeaderMap, bytes: &[u8]) -> Result<T, Problem> {
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .map_or(&[][..], |kind| kind.as_bytes());
+    let mut parts = kind.split(|byte| *byte == b';');
+    let kind = parts.next().unwrap_or_default().trim_ascii();
+    // A page of another origin cannot send this type without a preflight request.
+    if !kind.eq_ignore_ascii_case(b"application/json") {
+        return Err(Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "the body is not JSON: send `Content-Type: application/json`",
+        ));
+    }
+    // A derived reader takes a list for an object.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Problem::bad_request(
+            "the body is no JSON object: send one, such as {}",
+        ));
+    }
+    serde_json::from_slice(bytes)
+        .map_err(|error| Problem::bad_request(format_args!("the body cannot be read: {error}")))
+}

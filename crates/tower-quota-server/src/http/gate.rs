@@ -1,0 +1,159 @@
+//! The layer with the limits of the documents.
+
+use core::convert::Infallible;
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use http::response::Parts;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Empty};
+use tower::{Layer, ServiceExt, service_fn};
+use tower_quota::explain::Explained;
+use tower_quota::settle::Reservation;
+use tower_quota::{Over, Policy, Protocol, RateLimitHandle, RateLimitLayer, Reason, RequestHead};
+use tower_quota_core::{
+    BoxStore, Charge, Clock, Decision, MonotonicClock, Operation, Outcome, Store,
+};
+
+use super::problem::Problem;
+
+/// The limits of documents around a service that admits every request.
+///
+/// Clones share the layer. Start live rules on the [handle](Self::handle).
+#[derive(Clone)]
+pub struct Gate {
+    store: BoxStore,
+    layer: RateLimitLayer<BoxStore>,
+    deadline: Duration,
+    clock: Arc<dyn Clock>,
+}
+
+/// A decided request.
+pub(crate) struct Decided {
+    /// The response to the request, with the fields of the limits.
+    pub(crate) head: Parts,
+    /// The problem of a refusal.
+    pub(crate) body: Bytes,
+    /// The charges of an admitted request.
+    pub(crate) admitted: Option<Reservation>,
+}
+
+/// Marks the response to an admitted request.
+#[derive(Clone)]
+struct Admitted(Reservation);
+
+impl Gate {
+    /// Creates a gate without limits over a store, which answers within the deadline.
+    ///
+    /// After the deadline, `on_store_failure` of each limit decides. The gate has a refusal cache of its own.
+    #[must_use]
+    pub fn new(store: BoxStore, deadline: Duration) -> Self {
+        Self::with_clock(store, deadline, MonotonicClock::new())
+    }
+
+    /// Works like [`new`](Self::new), with a clock that ends reservations.
+    #[must_use]
+    pub fn with_clock(store: BoxStore, deadline: Duration, clock: impl Clock) -> Self {
+        let layer = RateLimitLayer::new(store.clone(), Policy::new())
+            .store_timeout(deadline)
+            // A refusal of gRPC has the status 200, which a gateway takes for an admission.
+            .protocol(Protocol::Http)
+            .attach_decision();
+        Self {
+            store,
+            layer,
+            deadline,
+            clock: Arc::new(clock),
+        }
+    }
+
+    /// Returns the handle of the layer, for live rules.
+    #[must_use]
+    pub fn handle(&self) -> RateLimitHandle<BoxStore> {
+        self.layer.handle()
+    }
+
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    /// Decides a request, after its wait for a turn.
+    pub(crate) async fn decide(&self, request: Request<()>) -> Decided {
+        let Ok(response) = self.layer.layer(service_fn(admit)).oneshot(request).await;
+        let (mut head, body) = response.into_parts();
+        let Ok(body) = body.collect().await;
+        Decided {
+            admitted: head
+                .extensions
+                .remove()
+                .map(|Admitted(reservation)| reservation),
+            body: body.to_bytes(),
+            head,
+        }
+    }
+
+    /// Returns the status that a request would get now, and takes no units.
+    pub(crate) async fn peek(
+        &self,
+        request: &Request<()>,
+    ) -> Result<(StatusCode, Option<Decision>), Problem> {
+        let limits = match self.layer.handle().explain(&RequestHead::of(request)) {
+            Explained::Limited(limits) if !limits.is_empty() => limits,
+            Explained::Refused(reason) => return Ok((status_of(&reason), None)),
+            _ => return Ok((StatusCode::OK, None)),
+        };
+        let mut charges = Vec::new();
+        for limit in &limits {
+            let mut charge = Charge::new(limit.name, &limit.quota, &limit.key).cost(limit.cost);
+            // Flags and delays refuse no request.
+            if limit.is_shadow || limit.over != Over::Refuse {
+                charge = charge.shadow();
+            }
+            charges.push(charge);
+        }
+        let peeked = self.store.apply(Operation::Peek, &charges);
+        let Ok(Ok(decision)) = tokio::time::timeout(self.deadline, peeked).await else {
+            return Err(Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the store of the counters has not answered: ask again later",
+            ));
+        };
+        let status = match decision.outcome() {
+            Outcome::Never => StatusCode::BAD_REQUEST,
+            Outcome::Refuse(_) => StatusCode::TOO_MANY_REQUESTS,
+            _ => StatusCode::OK,
+        };
+        Ok((status, Some(decision)))
+    }
+}
+
+/// Admits a request, and passes the charges on.
+async fn admit(mut request: Request<()>) -> Result<Response<Empty<Bytes>>, Infallible> {
+    let charges = request.extensions_mut().remove::<Reservation>();
+    let mut response = Response::new(Empty::new());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
+        .extensions_mut()
+        .insert(Admitted(charges.unwrap_or_default()));
+    Ok(response)
+}
+
+/// Returns the status of a request that is refused before any count.
+const fn status_of(reason: &Reason<'_>) -> StatusCode {
+    match reason {
+        Reason::Blocked => StatusCode::FORBIDDEN,
+        Reason::MissingKey(_) => StatusCode::BAD_REQUEST,
+        Reason::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate")
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,33 @@
+//! The parts that the doors of HTTP share.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `body` | reads JSON, with a longest body and a deadline |
+//! | `flags` | the flags of the program |
+//! | `gate` | the layer with the limits of the documents, around a service that admits every request |
+//! | `openapi` | the description of the routes |
+//! | `options` | the settings of the doors |
+//! | `problem` | errors, as problem details |
+//! | `rules` | reads documents for the server |
+//! | `token` | a secret that callers send |
+
+mod body;
+mod flags;
+mod gate;
+mod openapi;
+mod options;
+mod problem;
+mod rules;
+mod token;
+
+pub(crate) use self::body::{bytes, json};
+pub use self::flags::HttpFlags;
+pub(crate) use self::gate::Decided;
+pub use self::gate::Gate;
+pub use self::openapi::openapi;
+pub use self::options::HttpOptions;
+pub(crate) use self::problem::Problem;
+pub(crate) use self::rules::COST;
+pub use self::rules::{advice, read_rules};
+pub(crate) use self::token::FIELD as TOKEN;
+pub use self::token::{ShortToken, Token};

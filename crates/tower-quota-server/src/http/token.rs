@@ -1,0 +1,73 @@
+use core::fmt;
+use core::str::FromStr;
+
+use http::{HeaderMap, HeaderName, header};
+use subtle::ConstantTimeEq;
+
+/// A secret that callers of the HTTP doors send. `Debug` hides the secret.
+///
+/// ```
+/// use tower_quota_server::http::Token;
+///
+/// assert!("a-secret-of-24-characters".parse::<Token>().is_ok());
+/// assert!("short".parse::<Token>().is_err());
+/// ```
+#[derive(Clone)]
+pub struct Token(String);
+
+/// The error of a token that can be guessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the token has {0} bytes: take 16 or more, such as from `openssl rand -base64 32`")]
+pub struct ShortToken(pub usize);
+
+/// The field for the token of gateways, because `Authorization` belongs to their clients.
+pub(crate) const FIELD: HeaderName = HeaderName::from_static("tower-quota-token");
+
+impl Token {
+    const SHORTEST: usize = 16;
+
+    /// Returns whether `Authorization: Bearer` has the token.
+    pub(crate) fn is_bearer_of(&self, headers: &HeaderMap) -> bool {
+        let value =
+            only(headers, &header::AUTHORIZATION).and_then(|value| value.split_at_checked(7));
+        value.is_some_and(|(scheme, given)| {
+            scheme.eq_ignore_ascii_case(b"bearer ") && self.is(given.trim_ascii())
+        })
+    }
+
+    /// Returns whether the field of gateways has the token.
+    pub(crate) fn is_of_gateway(&self, headers: &HeaderMap) -> bool {
+        only(headers, &FIELD).is_some_and(|given| self.is(given))
+    }
+
+    /// Compares in constant time, which reveals at most the length.
+    fn is(&self, given: &[u8]) -> bool {
+        self.0.as_bytes().ct_eq(given).into()
+    }
+}
+
+/// Returns the value of a field that occurs once.
+fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h [u8]> {
+    let mut values = headers.get_all(name).iter();
+    let (value, None) = (values.next()?, values.next()) else {
+        return None;
+    };
+    Some(value.as_bytes())
+}
+
+impl FromStr for Token {
+    type Err = ShortToken;
+
+    fn from_str(text: &str) -> Result<Self, ShortToken> {
+        match text.len() {
+            bytes if bytes < Self::SHORTEST => Err(ShortToken(bytes)),
+            _ => Ok(Self(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,64 @@
+//! The answers for gateways that accept only 2xx, 401 and 403.
+
+use serde_json::Value;
+
+use crate::server::{Server, detail, send};
+
+#[tokio::test]
+async fn refusal_is_403_with_the_real_status() {
+    let rules = "
+limits: [{ name: minute, quota: 1/minute fixed_window }]
+routes:
+  - match: { path: /private }
+    limits: [{ name: user, quota: 1/minute, key: bearer }]
+block: [{ path: /secret }]
+";
+    let server = Server::start(rules).await;
+    let ask = |target: &str, client: &str| {
+        let path = format!("{}/v1/auth?status=403", server.address);
+        let ask = server.client.get(path).header("X-Forwarded-Uri", target);
+        let ask = ask
+            .header("X-Forwarded-Method", "GET")
+            .header("X-Forwarded-Host", "a");
+        send(ask.header("X-Forwarded-For", client))
+    };
+    let admitted = ask("/", "192.0.2.1").await;
+    assert_eq!(admitted.status(), 204);
+    assert!(!admitted.headers().contains_key("tower-quota-status"));
+
+    let refused = ask("/", "192.0.2.1").await;
+    assert_eq!(refused.status(), 403);
+    assert_eq!(refused.headers()["tower-quota-status"], "429");
+    assert_eq!(refused.headers()["retry-after"], "60");
+    let problem = refused.headers()["tower-quota-problem"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let problem: Value = serde_json::from_str(&problem).unwrap();
+    assert_eq!(problem["status"], 429);
+    assert_eq!(problem, refused.json::<Value>().await.unwrap());
+
+    let blocked = ask("/secret", "192.0.2.1").await;
+    assert_eq!(
+        (
+            blocked.status().as_u16(),
+            &blocked.headers()["tower-quota-status"]
+        ),
+        (403, &"403".parse().unwrap())
+    );
+    let anonymous = ask("/private", "192.0.2.2").await;
+    assert_eq!(anonymous.status(), 401);
+    assert_eq!(anonymous.headers()["www-authenticate"], "Bearer");
+}
+
+#[tokio::test]
+async fn unknown_query_is_a_problem() {
+    let server = Server::start("limits: [{ name: minute, quota: 1/minute }]").await;
+    for query in ["status=429", "status=", "x", "status=403&status=200"] {
+        let ask = server
+            .client
+            .get(format!("{}/v1/auth?{query}", server.address));
+        let message = detail(ask, 400).await;
+        assert!(message.starts_with("the query is unknown"), "{message}");
+    }
+}

@@ -1,0 +1,119 @@
+//! Answers while Redis is away or silent, and when it is back.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tower_quota_dev::RedisServer;
+use tower_quota_redis::RedisStore;
+
+use crate::server::{Server, send, status};
+
+const RULES: &str = "
+defaults: { key: header x-user }
+limits:
+  - { name: hour, quota: 3/hour fixed_window, settle: handler }
+routes:
+  - match: { path: /pay }
+    limits: [{ name: pay, quota: 3/hour, on_store_failure: refuse }]
+  - match: { path: /local }
+    limits: [{ name: local, quota: 1/hour, on_store_failure: local }]
+";
+
+/// Far above the deadline of 15 ms, and far below the timeouts of gateways.
+const LATE: Duration = Duration::from_secs(2);
+
+async fn start(redis: &RedisServer) -> Server {
+    let deadline = Duration::from_millis(15);
+    let store = RedisStore::options().deadline(deadline).connect_lazily();
+    Server::over(RULES, store.connect(&redis.url()).await.unwrap(), deadline).await
+}
+
+impl Server {
+    fn ask_as(&self, user: &str, path: &str) -> reqwest::RequestBuilder {
+        self.ask_about("GET", path, "192.0.2.1")
+            .header("x-user", user)
+    }
+
+    async fn check_as(&self, user: &str, path: &str) -> Value {
+        let call = json!({ "path": path, "headers": { "x-user": user } });
+        self.call("/v1/check", call).await
+    }
+
+    /// Asks until the store decides again, which takes a probe of the breaker.
+    async fn until_decided(&self) {
+        for user in 0..2_000 {
+            if self.check_as(&format!("probe-{user}"), "/").await["degraded"] == false {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+        panic!("the store is still away");
+    }
+}
+
+/// Asserts that limits choose the answers, without waits.
+async fn assert_degraded(server: &Server) {
+    let began = tokio::time::timeout(LATE, async {
+        let open = send(server.ask_as("ann", "/")).await;
+        assert_eq!(open.status(), 204);
+        assert_eq!(open.headers()["x-ratelimit-policy"], "degraded");
+        let closed = send(server.ask_as("ann", "/pay")).await;
+        assert_eq!(closed.status(), 503);
+        assert_eq!(closed.headers()["retry-after"], "1");
+        assert_eq!(server.check_as("ann", "/").await["degraded"], true);
+        let closed = server.check_as("ann", "/pay").await;
+        assert_eq!(
+            (&closed["status"], &closed["retry_after_ms"]),
+            (&503.into(), &1_000.into())
+        );
+        assert_eq!(status(server.ask_as("bob", "/local")).await, 204);
+        assert_eq!(server.check_as("bob", "/local").await["status"], 429);
+        let (status, _) = server
+            .refused(
+                "/v1/check",
+                json!({ "peek": true, "headers": { "x-user": "ann" } }),
+            )
+            .await;
+        assert_eq!(status, 503);
+        let safe = json!({ "domain": "shop", "descriptors": [{ "entries": [{ "key": "safe", "value": "x" }] }] });
+        let response = send(server.post("/json", &safe)).await;
+        assert_eq!(response.status(), 503);
+        assert_eq!(response.text().await.unwrap(), "Service Unavailable\n");
+    });
+    began.await.unwrap();
+}
+
+#[tokio::test]
+async fn limits_choose_the_answer_while_redis_is_killed() {
+    let mut redis = RedisServer::start();
+    let server = start(&redis).await;
+    server.until_decided().await;
+    redis.kill();
+    assert_degraded(&server).await;
+    redis.start_again();
+    server.until_decided().await;
+}
+
+#[tokio::test]
+async fn limits_choose_the_answer_while_redis_is_paused() {
+    let redis = RedisServer::start();
+    let server = start(&redis).await;
+    server.until_decided().await;
+    redis.pause();
+    assert_degraded(&server).await;
+    redis.resume();
+    server.until_decided().await;
+}
+
+#[tokio::test]
+async fn instances_share_counters() {
+    let redis = RedisServer::start();
+    let (first, second) = (start(&redis).await, start(&redis).await);
+    first.until_decided().await;
+    second.until_decided().await;
+    for server in [&first, &second, &first] {
+        assert_eq!(status(server.ask_as("ann", "/")).await, 204);
+    }
+    assert_eq!(status(second.ask_as("ann", "/")).await, 429);
+    assert_eq!(second.check_as("ann", "/").await["status"], 429);
+}
