@@ -13,6 +13,7 @@ mod values;
 
 use std::ffi::OsString;
 
+use crate::http::HttpFlags;
 use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 pub use self::envoy::{ConfigType, EnvoyFlags};
@@ -37,6 +38,9 @@ pub struct Options {
     /// Flags of documents and of the admin API.
     #[command(flatten)]
     pub rules: RulesFlags,
+    /// Flags of the HTTP doors.
+    #[command(flatten)]
+    pub http: HttpFlags,
     /// Flags of Envoy's protocol.
     #[command(flatten)]
     pub envoy: EnvoyFlags,

@@ -9,9 +9,10 @@ use tower_quota_admin::AdminOptions;
 
 use super::error::StartError;
 use super::health::Health;
-use super::parts::Parts;
+use super::parts::{Documents, Parts};
 use crate::metrics::Recorder;
 use crate::options::Options;
+use crate::{auth, check};
 
 /// Returns what the gRPC port serves, and the reporter of its health.
 pub(super) fn grpc(parts: &Parts) -> (Router, HealthReporter) {
@@ -24,8 +25,18 @@ pub(super) fn grpc(parts: &Parts) -> (Router, HealthReporter) {
 }
 
 /// Returns what the HTTP port serves.
-pub(super) fn http(health: &Health) -> Router {
-    health.routes()
+pub(super) fn http(options: &Options, parts: &Parts, health: &Health) -> Router {
+    let settings = options.http.options();
+    let mut routes = health.routes();
+    if let Some(Documents { gate, .. }) = &parts.documents {
+        routes = routes
+            .merge(auth::router(gate, &settings))
+            .merge(check::router(gate, &settings));
+    }
+    if let Some(envoy) = &parts.envoy {
+        routes = routes.merge(check::json_router(envoy.clone(), &settings));
+    }
+    routes
 }
 
 /// Returns what the admin port serves.
@@ -71,7 +82,7 @@ pub(super) fn metrics(path: &str, parts: &Parts, recorder: &Recorder) -> Router 
 fn publish(parts: &Parts) {
     use tower_quota::metrics::publish_stats;
     if let Some(documents) = &parts.documents {
-        publish_stats("documents", &documents.layer.handle().stats());
+        publish_stats("documents", &documents.gate.handle().stats());
     }
     if let Some(redis) = parts.store.redis() {
         publish_stats("redis", &redis.stats());

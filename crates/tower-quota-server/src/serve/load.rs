@@ -57,7 +57,7 @@ impl Loaded {
         };
         let documents = match &store {
             Some(store) => errors
-                .unless(Documents::open(&rules, store).await)
+                .unless(Documents::open(&rules, store, options.store.deadline).await)
                 .flatten(),
             None => None,
         };

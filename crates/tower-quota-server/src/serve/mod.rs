@@ -46,6 +46,8 @@ use crate::tls::{Certificates, LastRead};
 const ADMIN_CONNECTIONS: usize = 64;
 /// The time without a call after which a gRPC connection ends.
 const GRPC_IDLE: Duration = Duration::from_secs(300);
+/// The longest time until a response for HTTP, as limits may delay requests, by 30 seconds unless a document says more.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// The longest time for the documents, and for leases and refunds, to be given back.
 const CLOSE: Duration = Duration::from_secs(2);
 
@@ -111,7 +113,7 @@ impl BoundServer {
             followers.push(Box::pin(follower));
         }
         if let (Some(documents), Some(path)) = (&parts.documents, &options.rules.rules) {
-            let count = documents.layer.handle().limits().len();
+            let count = documents.gate.handle().limits().len();
             limits.push(format!("{} (limits: {count})", path.display()));
         }
         let flags = &options.ports;
@@ -138,14 +140,16 @@ impl BoundServer {
             grpc_router,
         )
         .await?;
-        let bounds = Bounds::new(Protocol::Http, flags.http_connections);
+        let mut bounds = Bounds::new(Protocol::Http, flags.http_connections);
+        // A request may wait for its turn.
+        bounds.request = LONGEST_WAIT;
         let certificates = follow("http", loaded.http);
         let http = bind(
             "http",
             flags.http_address(),
             bounds,
             certificates,
-            doors::http(&health),
+            doors::http(options, &parts, &health),
         )
         .await?;
         let bounds = Bounds::new(Protocol::Admin, ADMIN_CONNECTIONS);

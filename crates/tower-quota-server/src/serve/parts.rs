@@ -1,12 +1,13 @@
 //! What the doors of a server share.
 
+use core::time::Duration;
 use std::sync::Arc;
-use tower_quota::{Policy, RateLimitLayer};
 use tower_quota_core::{BoxStore, RefusalCache};
 use tower_quota_live::{FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, WithoutRules};
 
 use super::error::StartError;
 use crate::envoy::EnvoyDoor;
+use crate::http::{Gate, advice, read_rules};
 use crate::options::RulesFlags;
 use crate::store::ServerStore;
 
@@ -18,10 +19,10 @@ pub(super) struct Parts {
     pub(super) documents: Option<Documents>,
 }
 
-/// The layer of the HTTP doors, and the documents that it follows.
+/// The gate of the HTTP doors, and the documents that it follows.
 #[derive(Clone, Debug)]
 pub(super) struct Documents {
-    pub(super) layer: RateLimitLayer<BoxStore>,
+    pub(super) gate: Gate,
     pub(super) live: LiveRules,
 }
 
@@ -30,6 +31,7 @@ impl Documents {
     pub(super) async fn open(
         flags: &RulesFlags,
         store: &ServerStore,
+        deadline: Duration,
     ) -> Result<Option<Self>, StartError> {
         let Some(path) = &flags.rules else {
             return Ok(None);
@@ -52,8 +54,13 @@ impl Documents {
         if let Some(copy) = &flags.rules_copy {
             options = options.local_copy(copy);
         }
-        let layer = RateLimitLayer::new(store.store().clone(), Policy::new()).count_busy_clients();
-        let live = LiveRules::start_shared(layer.handle(), rules, options).await?;
-        Ok(Some(Self { layer, live }))
+        let options = options.read_with(read_rules).on_document(|document| {
+            for line in advice(document) {
+                tracing::warn!("{line}");
+            }
+        });
+        let gate = Gate::new(store.store().clone(), deadline);
+        let live = LiveRules::start_shared(gate.handle(), rules, options).await?;
+        Ok(Some(Self { gate, live }))
     }
 }

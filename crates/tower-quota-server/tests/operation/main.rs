@@ -2,6 +2,8 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "tests may panic")]
 
+mod bounds;
+mod certificates;
 mod checks;
 mod endings;
 mod flags;

@@ -1,6 +1,6 @@
 //! What each port serves.
 
-use crate::support::{DOCUMENT, Files, Server, TOKEN, call, get, get_with, limits, text};
+use crate::support::{DOCUMENT, Files, Server, TOKEN, call, get, get_with, limits, post, text};
 
 #[test]
 fn document_alone_is_served_from_memory() {
@@ -74,4 +74,21 @@ async fn both_kinds_of_limits_are_served() {
         codes.push(response.into_inner().overall_code);
     }
     assert_eq!(codes, [1, 2]);
+}
+
+#[test]
+fn http_doors_decide_by_the_document_and_by_envoys_limits() {
+    let files = Files::new();
+    let rules = files.write(
+        "rules.yaml",
+        "limits:\n  - { name: once, quota: 1/hour, key: client_ip }\n",
+    );
+    let shop = files.write("shop.yaml", &limits("shop", 1));
+    let server = Server::start(&["--rules", text(&rules), "--envoy", text(&shop)]);
+    let forwarded = "x-forwarded-method: GET\r\nx-forwarded-uri: /\r\nx-forwarded-host: shop\r\nx-forwarded-for: 192.0.2.1\r\n";
+    let auth = || get_with(server.http(), "/v1/auth", forwarded).0;
+    assert_eq!([auth(), auth()], [204, 429]);
+    let entry = r#"{"domain":"shop","descriptors":[{"entries":[{"key":"user","value":"ann"}]}]}"#;
+    let json = || post(server.http(), "/json", entry).0;
+    assert_eq!([json(), json()], [200, 429]);
 }

@@ -164,10 +164,22 @@ pub(crate) fn try_get(
     path: &str,
     fields: &str,
 ) -> std::io::Result<(u16, String)> {
+    send(address, &format!("GET {path} HTTP/1.1\r\n{fields}"), "")
+}
+
+pub(crate) fn post(address: SocketAddr, path: &str, body: &str) -> (u16, String) {
+    let length = body.len();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n"
+    );
+    send(address, &head, body).unwrap()
+}
+
+fn send(address: SocketAddr, head: &str, body: &str) -> std::io::Result<(u16, String)> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-    let head = format!("GET {path} HTTP/1.1\r\nhost: server\r\nconnection: close\r\n{fields}\r\n");
-    stream.write_all(head.as_bytes())?;
+    let request = format!("{head}host: server\r\nconnection: close\r\n\r\n{body}");
+    stream.write_all(request.as_bytes())?;
     let mut response = String::new();
     stream.read_to_string(&mut response)?;
     let status = response.get(9..12).and_then(|status| status.parse().ok());

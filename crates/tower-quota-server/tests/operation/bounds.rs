@@ -1,0 +1,165 @@
+//! Clients that are slow, silent or many. Time is virtual: it moves on when nothing else can happen.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tower_quota_server::options::Options;
+use tower_quota_server::serve::BoundServer;
+
+use crate::support::{DOCUMENT, Files, Server, get, text};
+
+/// A server in this process.
+struct Running {
+    http: SocketAddr,
+    grpc: SocketAddr,
+    admin: SocketAddr,
+    end: oneshot::Sender<()>,
+    ended: JoinHandle<()>,
+    _files: Files,
+}
+
+async fn start(flags: &[&str]) -> Running {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    let ports = ["--http", "--grpc", "--admin"].map(|flag| [flag, "127.0.0.1:0"]);
+    let all = [
+        &["server", "--rules", text(&rules)],
+        ports.as_flattened(),
+        flags,
+    ]
+    .concat();
+    let server = BoundServer::bind(&Options::read(all).unwrap())
+        .await
+        .unwrap();
+    let (end, signal) = oneshot::channel();
+    let (http, grpc, admin) = (
+        server.http_address(),
+        server.grpc_address(),
+        server.admin_address(),
+    );
+    Running {
+        http,
+        grpc,
+        admin,
+        end,
+        ended: tokio::spawn(server.run(async {
+            let _ = signal.await;
+        })),
+        _files: files,
+    }
+}
+
+/// Sends bytes on a new connection, and waits until the server closes the connection. Returns the answer.
+async fn closed(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    let mut answer = Vec::new();
+    match stream.read_to_end(&mut answer).await {
+        Ok(_) => {}
+        Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+    }
+    answer
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_without_a_complete_request_end() {
+    let server = start(&[]).await;
+    let half = b"GET /healthz HTTP/1.1\r\nhost: a\r\n";
+    for address in [server.http, server.admin] {
+        for bytes in [&b""[..], b"G", half] {
+            assert_eq!(closed(address, bytes).await, b"", "{bytes:?}");
+        }
+    }
+    // The preface of HTTP/2, and a head that does not end.
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    let head = b"\0\0\x01\x01\0\0\0\0\x01\x82";
+    for bytes in [&b""[..], b"PRI", preface, &[&preface[..], head].concat()] {
+        closed(server.grpc, bytes).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_connection_ends_and_busy_one_stays() {
+    let server = start(&[]).await;
+    let request = b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
+    let mut stream = TcpStream::connect(server.http).await.unwrap();
+    let mut pauses = tokio::time::interval(core::time::Duration::from_secs(60));
+    for _ in 0..10 {
+        pauses.tick().await;
+        stream.write_all(request).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\nOK") {
+            assert!(stream.read_buf(&mut answer).await.unwrap() > 0, "closed");
+        }
+    }
+    stream.read_to_end(&mut Vec::new()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn body_that_does_not_end_is_answered() {
+    let server = start(&[]).await;
+    let head = "POST /v1/check HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{";
+    let answer = closed(server.http, head.as_bytes()).await;
+    assert!(answer.starts_with(b"HTTP/1.1 408 "), "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_that_never_reads_loses_the_connection() {
+    let server = start(&[]).await;
+    let stream = TcpStream::connect(server.admin).await.unwrap();
+    let (_unread, mut requests) = stream.into_split();
+    let request = b"GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n".repeat(1_000);
+    // Buffers of the kernel are full at some point.
+    while requests.write_all(&request).await.is_ok() {}
+    drop(server.end);
+    server.ended.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_head_is_refused() {
+    let server = start(&[]).await;
+    let head = format!("GET /healthz HTTP/1.1\r\nx: {}", "a".repeat(100_000));
+    let mut stream = TcpStream::connect(server.http).await.unwrap();
+    let _ = stream.write_all(head.as_bytes()).await;
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 431");
+}
+
+#[test]
+fn slow_clients_leave_places_to_others() {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    let server = Server::start(&["--rules", text(&rules), "--http-connections", "8"]);
+    let http = server.http();
+    let slow: Vec<_> = (0..40)
+        .map(|_| {
+            let mut stream = std::net::TcpStream::connect(http).unwrap();
+            stream.write_all(b"GET /healthz HTTP/1.1\r\n").unwrap();
+            stream
+        })
+        .collect();
+    for _ in 0..20 {
+        assert_eq!(get(http, "/healthz").0, 200);
+    }
+    // Other ports have places of their own.
+    assert_eq!(get(server.admin(), "/healthz").0, 200);
+    let (_, metrics) = get(server.admin(), "/metrics");
+    assert!(
+        metrics.contains("{port=\"http\",reason=\"evicted\"}"),
+        "{metrics}"
+    );
+    let mut ended: usize = 0;
+    for mut stream in slow {
+        stream.set_nonblocking(true).unwrap();
+        ended += match stream.read(&mut [0]) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+            _ => 1,
+        };
+    }
+    assert!(ended >= 32, "{ended}");
+}
