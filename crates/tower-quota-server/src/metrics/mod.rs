@@ -1,10 +1,12 @@
 //! Metrics of the server, by the names of envoyproxy/ratelimit where they mean the same.
 
+mod calls;
 mod recorder;
 mod table;
 
 use ::metrics::{counter, gauge};
 
+pub(crate) use self::calls::CountedCalls;
 pub(crate) use self::recorder::Recorder;
 use self::table::{CERTIFICATES, CLOSED, CONFIG_ERRORS, CONFIG_LOADS, CONNECTIONS};
 

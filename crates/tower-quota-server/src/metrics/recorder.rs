@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
+use super::table;
+
 /// The recorder of all servers of the process.
 static RECORDER: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
 
@@ -33,7 +35,8 @@ impl Recorder {
 }
 
 fn build() -> Result<PrometheusHandle, BuildError> {
-    let mut builder = PrometheusBuilder::new();
+    let times = Matcher::Full(table::CALL_TIME.into());
+    let mut builder = PrometheusBuilder::new().set_buckets_for_metric(times, table::TIMES)?;
     for metric in tower_quota::metrics::METRICS {
         if !metric.buckets.is_empty() {
             let name = Matcher::Full(metric.name.into());
@@ -42,6 +45,6 @@ fn build() -> Result<PrometheusHandle, BuildError> {
     }
     let handle = builder.install_recorder()?;
     tower_quota::metrics::describe();
-    super::table::describe();
+    table::describe();
     Ok(handle)
 }

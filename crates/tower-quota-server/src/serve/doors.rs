@@ -10,7 +10,9 @@ use tower_quota_admin::AdminOptions;
 use super::error::StartError;
 use super::health::Health;
 use super::parts::{Documents, Parts};
-use crate::metrics::Recorder;
+use crate::envoy::EnvoyOptions;
+use crate::messages::ratelimit::rate_limit_service_server::RateLimitServiceServer;
+use crate::metrics::{CountedCalls, Recorder};
 use crate::options::Options;
 use crate::{auth, check};
 
@@ -19,7 +21,9 @@ pub(super) fn grpc(parts: &Parts) -> (Router, HealthReporter) {
     let (reporter, health) = tonic_health::server::health_reporter();
     let mut routes = Routes::new(health);
     if let Some(envoy) = &parts.envoy {
-        routes = routes.add_service(envoy.service());
+        let service = RateLimitServiceServer::new(CountedCalls::new(envoy.clone()))
+            .max_decoding_message_size(EnvoyOptions::default().largest_request);
+        routes = routes.add_service(service);
     }
     (routes.into_axum_router(), reporter)
 }

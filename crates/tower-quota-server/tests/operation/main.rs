@@ -8,5 +8,6 @@ mod checks;
 mod endings;
 mod flags;
 mod health;
+mod metrics;
 mod ports;
 mod support;
