@@ -14,6 +14,7 @@ mod values;
 use std::ffi::OsString;
 
 use crate::http::HttpFlags;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 pub use self::envoy::{ConfigType, EnvoyFlags};
@@ -81,6 +82,25 @@ impl Options {
                 false => argument,
             }
         });
-        Self::from_arg_matches(&command.try_get_matches_from(arguments)?)
+        let matches = command.clone().try_get_matches_from(arguments);
+        Self::from_arg_matches(&matches.map_err(|error| with_variable(error, &command))?)
     }
+}
+
+/// Adds the variable to an error, because the wrong value may come from there.
+fn with_variable(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+    let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let flag = shown.split([' ', '=', '[']).next().unwrap_or_default();
+    let flag = flag.trim_start_matches('-');
+    let mut arguments = command.get_arguments();
+    let variable = arguments
+        .find(|argument| argument.get_long() == Some(flag))
+        .and_then(clap::Arg::get_env);
+    if let Some(variable) = variable {
+        let named = format!("{shown}' or the variable '{}", variable.display());
+        error.insert(ContextKind::InvalidArg, ContextValue::String(named));
+    }
+    error
 }

@@ -106,6 +106,11 @@ fn bad_value_names_the_flag_and_the_fix() {
         let error = read(&flags).unwrap_err().to_string();
         assert!(error.contains(flags[0]) && error.contains(fix), "{error}");
     }
+    let error = read(&["--grpc-age", "5"]).unwrap_err().to_string();
+    assert!(
+        error.contains("or the variable 'GRPC_MAX_CONNECTION_AGE': "),
+        "{error}"
+    );
     for (flag, other) in [
         ("--redis-tls-cert", "--redis-tls-key"),
         ("--redis-tls-key", "--redis-tls-cert"),
