@@ -91,13 +91,16 @@ pub(super) async fn probe(store: ServerStore, health: Health) {
         return;
     }
     let quota = Quota::per_second(1);
-    let mut ticks = ticks(LOOK);
+    let (mut ticks, mut failures) = (ticks(LOOK), 0);
     loop {
         ticks.tick().await;
         let key = Key::new(PROBE, b"");
         let charge = Charge::new(PROBE, &quota, &key);
         let answer = store.store().apply(Operation::Peek, &[charge]).await;
-        health.set_store(answer.err().map(|error| error.to_string()));
+        failures = if answer.is_err() { failures + 1 } else { 0 };
+        // A single slow answer, such as the first with its connection, is no outage.
+        let error = answer.err().filter(|_| failures > 1);
+        health.set_store(error.map(|error| error.to_string()));
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tower_quota_server::options::Options;
 use tower_quota_server::serve::BoundServer;
 
+use crate::certificates::Authority;
 use crate::support::{DOCUMENT, Files, Server, get, text};
 
 /// A server in this process.
@@ -79,6 +80,33 @@ async fn connections_without_a_complete_request_end() {
     let head = b"\0\0\x01\x01\0\0\0\0\x01\x82";
     for bytes in [&b""[..], b"PRI", preface, &[&preface[..], head].concat()] {
         closed(server.grpc, bytes).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn handshake_that_does_not_end_is_cut() {
+    let (files, authority) = (Files::new(), Authority::new());
+    let signed = authority.sign("server.internal");
+    let certificate = files.write("cert.pem", &signed.certificate);
+    let key = files.write("key.pem", &signed.key);
+    let (certificate, key) = (text(&certificate), text(&key));
+    let server = start(&[
+        "--http-tls-cert",
+        certificate,
+        "--http-tls-key",
+        key,
+        "--grpc-tls-cert",
+        certificate,
+        "--grpc-tls-key",
+        key,
+    ])
+    .await;
+    for address in [server.http, server.grpc] {
+        // The beginning of a handshake, and a request without TLS.
+        assert_eq!(closed(address, b"").await, b"");
+        assert_eq!(closed(address, b"\x16\x03\x01\x02\0\x01").await, b"");
+        let answer = closed(address, b"GET / HTTP/1.1\r\n\r\n").await;
+        assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
     }
 }
 

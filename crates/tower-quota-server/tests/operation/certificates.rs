@@ -14,19 +14,19 @@ use tokio_rustls::TlsConnector;
 use crate::support::{DOCUMENT, Files, Server, get, text, until};
 
 /// An authority, which signs certificates.
-struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: String,
 }
 
 /// A certificate and its key, in PEM.
-struct Signed {
-    certificate: String,
-    key: String,
+pub(crate) struct Signed {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -37,7 +37,7 @@ impl Authority {
         }
     }
 
-    fn sign(&self, name: &str) -> Signed {
+    pub(crate) fn sign(&self, name: &str) -> Signed {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new([name.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();

@@ -84,3 +84,44 @@ async fn client_that_stays_cannot_keep_the_server() {
     assert!(server.wait());
     drop(statuses);
 }
+
+#[tokio::test]
+async fn leased_units_come_back_at_the_end() {
+    let (files, redis) = (Files::new(), RedisServer::start());
+    let shop = files.write("shop.yaml", &limits("shop", 100_000));
+    let redis_url = redis.url();
+    let flags = [
+        "--envoy",
+        text(&shop),
+        "--redis",
+        &redis_url,
+        "--lease=5s",
+        "--deadline",
+        "1m",
+        "--drain-delay",
+        "0s",
+    ];
+    let mut remaining = 0;
+    for _ in 0..2 {
+        let server = Server::start(&flags);
+        let mut client = server.client().await;
+        for _ in 0..100 {
+            let response = client.should_rate_limit(call("shop", "ann")).await.unwrap();
+            remaining = response.into_inner().statuses[0].limit_remaining;
+        }
+        let (_, metrics) = get(server.admin(), "/metrics");
+        let held = "tower_quota_lease_held_units{store=\"leases\"} 0\n";
+        assert!(
+            !metrics.contains(held) && metrics.contains("_lease_held_units{"),
+            "{metrics}"
+        );
+        drop(client);
+        server.signal("TERM");
+        assert!(server.wait());
+    }
+    let server = Server::start(&flags);
+    let mut client = server.client().await;
+    let response = client.should_rate_limit(call("shop", "ann")).await.unwrap();
+    let after = response.into_inner().statuses[0].limit_remaining;
+    assert_eq!((remaining, after), (99_800, 99_799));
+}

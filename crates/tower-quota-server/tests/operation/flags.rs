@@ -2,7 +2,7 @@
 
 use tower_quota_server::options::{Foreign, Options, foreign};
 
-use crate::support::output;
+use crate::support::{DOCUMENT, Files, Server, output, text};
 
 fn read(flags: &[&str]) -> Result<Options, clap::Error> {
     Options::read([&["tower-quota-server"], flags].concat())
@@ -199,6 +199,21 @@ fn empty_variable_counts_as_unset() {
         "{error}"
     );
     assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
+fn logs_may_be_json() {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    let variables = [
+        ("LOG_FORMAT", "json"),
+        ("LOG_LEVEL", "WARNING,tower_quota_server=info"),
+    ];
+    let server = Server::start_with(&["--rules", text(&rules)], &variables);
+    let line: serde_json::Value = serde_json::from_str(&server.line).unwrap();
+    assert_eq!(line["level"], "INFO");
+    let message = line["message"].as_str().unwrap();
+    assert!(message.ends_with(", counted in memory"), "{message}");
 }
 
 #[test]
