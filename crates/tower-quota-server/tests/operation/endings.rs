@@ -61,7 +61,7 @@ async fn running_call_is_answered_after_the_signal() {
     redis.resume();
     let response = running.await.unwrap().unwrap().into_inner();
     assert_eq!(response.statuses[0].limit_remaining, 7);
-    assert!(server.wait());
+    assert!(server.wait().await);
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn client_that_stays_cannot_keep_the_server() {
     let watched = HealthCheckRequest::default();
     let statuses = health.watch(watched).await.unwrap().into_inner();
     server.signal("INT");
-    assert!(server.wait());
+    assert!(server.wait().await);
     drop(statuses);
 }
 
@@ -117,7 +117,7 @@ async fn leased_units_come_back_at_the_end() {
         );
         drop(client);
         server.signal("TERM");
-        assert!(server.wait());
+        assert!(server.wait().await);
     }
     let server = Server::start(&flags);
     let mut client = server.client().await;

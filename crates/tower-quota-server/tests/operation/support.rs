@@ -115,8 +115,9 @@ impl Server {
     }
 
     /// Waits for the end of the process, and returns whether it succeeded.
-    pub(crate) fn wait(mut self) -> bool {
-        self.child.wait().unwrap().success()
+    pub(crate) async fn wait(mut self) -> bool {
+        let ended = tokio::task::spawn_blocking(move || self.child.wait().unwrap().success());
+        ended.await.unwrap()
     }
 
     pub(crate) async fn channel(&self) -> Channel {
