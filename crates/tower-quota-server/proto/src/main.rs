@@ -3,7 +3,11 @@
 use std::path::Path;
 use std::{env, fs};
 
-const PROTO: &str = "envoy/service/ratelimit/v3/rls.proto";
+const PROTOS: [&str; 3] = [
+    "envoy/service/discovery/v3/ads.proto",
+    "envoy/service/ratelimit/v3/rls.proto",
+    "ratelimit/config/ratelimit/v3/rls_conf.proto",
+];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let protos = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -24,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn generate(protos: &Path, out: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let files = protox::compile([PROTO], [protos])?;
+    let files = protox::compile(PROTOS, [protos])?;
     tonic_prost_build::configure()
         .build_transport(false)
         .emit_rerun_if_changed(false)

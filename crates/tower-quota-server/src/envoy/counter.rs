@@ -5,6 +5,8 @@
 
 use tower_quota_core::Name;
 
+use crate::messages::descriptors::rate_limit_descriptor::Entry;
+
 /// The kind of the keys of all counters.
 pub(crate) const SCOPE: Name = Name::new("envoy");
 /// The name of limits of the configuration.
@@ -25,8 +27,8 @@ pub(crate) fn push(counter: &mut Vec<u8>, text: &str) {
 }
 
 /// Appends an entry, by its value or by the pattern that its values share.
-pub(crate) fn push_entry(counter: &mut Vec<u8>, key: &str, value: &str, shared: Option<&str>) {
-    push(counter, key);
+pub(crate) fn push_entry(counter: &mut Vec<u8>, entry: &Entry, shared: Option<&str>) {
+    push(counter, &entry.key);
     counter.push(shared.is_some().into());
-    push(counter, shared.unwrap_or(value));
+    push(counter, shared.unwrap_or(&entry.value));
 }

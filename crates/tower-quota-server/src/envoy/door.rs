@@ -1,12 +1,14 @@
 //! The gRPC service.
 
 use core::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use tonic::{Request, Response, Status};
 use tower_quota_core::Store;
 
 use super::config::EnvoyConfig;
+use super::counts::NamedCounts;
 use super::decide::decide;
 use super::options::EnvoyOptions;
 use crate::messages::ratelimit::rate_limit_service_server::{
@@ -37,29 +39,26 @@ use crate::messages::ratelimit::{RateLimitRequest, RateLimitResponse};
 pub struct EnvoyDoor<S>(Arc<Inner<S>>);
 
 struct Inner<S> {
-    config: RwLock<Arc<EnvoyConfig>>,
+    config: ArcSwap<EnvoyConfig>,
     store: S,
     options: EnvoyOptions,
+    named: NamedCounts,
 }
 
 impl<S: Store> EnvoyDoor<S> {
     /// Creates the service.
     pub fn new(config: EnvoyConfig, store: S, options: EnvoyOptions) -> Self {
         Self(Arc::new(Inner {
-            config: RwLock::new(Arc::new(config)),
+            config: ArcSwap::from_pointee(config),
             store,
             options,
+            named: NamedCounts::default(),
         }))
     }
 
     /// Replaces the limits. Running calls keep the limits that they began with.
     pub fn replace(&self, config: EnvoyConfig) {
-        let mut current = self
-            .0
-            .config
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(config);
+        self.0.config.store(Arc::new(config));
     }
 
     /// Returns the service for a tonic server, which refuses requests beyond the [largest](EnvoyOptions).
@@ -74,9 +73,15 @@ impl<S: Store> EnvoyDoor<S> {
     /// Returns a status for a request without domain or descriptors, for a request with more than 32 limits, and for a
     /// failed store if a limit has `on_store_failure: error`.
     pub async fn decide(&self, request: &RateLimitRequest) -> Result<RateLimitResponse, Status> {
-        let inner = &*self.0;
-        let config = Arc::clone(&inner.config.read().unwrap_or_else(PoisonError::into_inner));
-        decide(&config, &inner.options, &inner.store, request).await
+        let Inner {
+            config,
+            store,
+            options,
+            named,
+        } = &*self.0;
+        // A call may wait long, so it does not keep a place in the list of the swap.
+        let config = config.load_full();
+        decide(&config, options, named, store, request).await
     }
 }
 

@@ -16,8 +16,18 @@ pub use self::generated::envoy::service::ratelimit::v3 as ratelimit;
 /// The descriptors of a request.
 pub use self::generated::envoy::extensions::common::ratelimit::v3 as descriptors;
 
-/// Header fields.
-pub use self::generated::envoy::config::core::v3::HeaderValue;
+/// Limits as resources of xDS.
+pub use self::generated::ratelimit::config::ratelimit::v3 as config;
+
+/// The discovery of resources by xDS.
+pub use self::generated::envoy::service::discovery::v3 as discovery;
+
+/// Header fields, and the client of an xDS server.
+pub use self::generated::envoy::config::core::v3::node::UserAgentVersionType;
+pub use self::generated::envoy::config::core::v3::{HeaderValue, Node};
+
+/// The reason for which a client refuses resources.
+pub use self::generated::google::rpc::Status;
 
 /// The unit of a limit that comes with a descriptor.
 pub use self::generated::envoy::r#type::v3::RateLimitUnit;

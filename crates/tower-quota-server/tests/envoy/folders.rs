@@ -6,7 +6,7 @@ use std::path::Path;
 use tower_quota_server::envoy::{EnvoyConfig, EnvoyFiles, Problems};
 
 fn load(path: &Path, merge: bool) -> Result<EnvoyConfig, Problems> {
-    EnvoyFiles::open(path, merge).map(|(_, config)| config)
+    EnvoyFiles::new(path, merge).poll().unwrap()
 }
 
 fn file(domain: &str) -> String {
@@ -56,8 +56,8 @@ fn changed_files_are_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.yaml");
     fs::write(&path, file("a")).unwrap();
-    let (mut files, config) = EnvoyFiles::open(folder.path(), false).unwrap();
-    assert_eq!(config.limits(), 1);
+    let mut files = EnvoyFiles::new(folder.path(), false);
+    assert_eq!(files.poll().unwrap().unwrap().limits(), 1);
     assert!(files.poll().is_none());
     // A new time of a file is no change.
     fs::write(&path, file("a")).unwrap();
@@ -103,7 +103,8 @@ fn swapped_link_is_a_change() {
     }
     symlink("..one", folder.path().join("..data")).unwrap();
     symlink("..data/limits.yaml", folder.path().join("limits.yaml")).unwrap();
-    let (mut files, _) = EnvoyFiles::open(folder.path(), false).unwrap();
+    let mut files = EnvoyFiles::new(folder.path(), false);
+    assert!(files.poll().unwrap().is_ok());
     assert!(files.poll().is_none());
     symlink("..two", folder.path().join("..new")).unwrap();
     fs::rename(folder.path().join("..new"), folder.path().join("..data")).unwrap();

@@ -10,3 +10,4 @@ mod outages;
 mod properties;
 mod requests;
 mod support;
+mod xds;

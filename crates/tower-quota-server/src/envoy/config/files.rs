@@ -1,113 +1,133 @@
 //! Reads the files of a folder, and notices changes.
 
+use core::time::Duration;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::EnvoyConfig;
 use super::problem::{Place, Problems};
+use super::{EnvoyConfig, yaml};
 
 const DEEPEST_FOLDER: usize = 8;
+/// The most bytes of a file.
+const LARGEST: u64 = 64 << 20;
+/// The time between two looks at the files.
+const POLL: Duration = Duration::from_secs(1);
 
 /// The files of a path, read again and again.
 ///
 /// ```no_run
 /// use tower_quota_server::envoy::EnvoyFiles;
 ///
-/// # fn example() -> Result<(), tower_quota_server::envoy::Problems> {
-/// let (mut files, config) = EnvoyFiles::open("ratelimit/", false)?;
-/// if let Some(changed) = files.poll() {
-///     println!("{} limits, {} after a change", config.limits(), changed?.limits());
+/// let mut files = EnvoyFiles::new("ratelimit/", false);
+/// if let Some(Ok(config)) = files.poll() {
+///     println!("{} limits", config.limits());
 /// }
-/// # Ok(())
-/// # }
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct EnvoyFiles {
     path: PathBuf,
     merge: bool,
     texts: Texts,
 }
 
-/// The name and the text of each file, and the problems of unreadable files.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Texts {
-    files: Vec<(String, String)>,
-    problems: Problems,
-}
+/// The name of each file, and its text or the problem.
+type Texts = Vec<(String, Result<String, String>)>;
 
 impl EnvoyFiles {
-    /// Reads a file, or all files in a folder and its subfolders in the order of their paths.
+    /// Creates a reader of a file, or of all files in a folder and its subfolders in the order of their paths.
     ///
     /// Leaves out names that begin with a dot, such as the folders behind the links of a Kubernetes `ConfigMap`. `merge`
     /// allows a domain in several files.
-    ///
-    /// # Errors
-    /// Returns every problem of all files, and of a folder without files.
-    pub fn open(path: impl Into<PathBuf>, merge: bool) -> Result<(Self, EnvoyConfig), Problems> {
-        let (files, config) = Self::watch(path, merge);
-        Ok((files, config?))
+    pub fn new(path: impl Into<PathBuf>, merge: bool) -> Self {
+        Self {
+            path: path.into(),
+            merge,
+            texts: Vec::new(),
+        }
     }
 
-    /// Reads the files as [`open`](Self::open) does. Files with problems can be read again too.
-    pub fn watch(path: impl Into<PathBuf>, merge: bool) -> (Self, Result<EnvoyConfig, Problems>) {
-        let path = path.into();
-        let texts = Texts::read(&path);
-        let config = texts.parse(merge);
-        (Self { path, merge, texts }, config)
-    }
-
-    /// Reads the files again. Returns `None` if they are the same as before.
+    /// Reads the files. Returns `None` if they are the same as before.
     ///
     /// Compares texts, so that a link to other files is a change, and a new time of a file is no change. The call blocks.
+    /// Every problem of all files is an error, and a folder without files too.
     pub fn poll(&mut self) -> Option<Result<EnvoyConfig, Problems>> {
-        let texts = Texts::read(&self.path);
+        let texts = read(&self.path);
         if texts == self.texts {
             return None;
         }
         self.texts = texts;
-        Some(self.texts.parse(self.merge))
+        let roots = self.texts.iter().map(|(file, text)| {
+            let root = match text {
+                Ok(text) => yaml::read(text),
+                Err(problem) => Err(Place::default().refuse(problem)),
+            };
+            (file.as_str(), root)
+        });
+        Some(EnvoyConfig::build(roots, self.merge))
+    }
+
+    /// Waits for a change of the files. The first call returns at once.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "no call waits for the next look at the files"
+    )]
+    pub(crate) async fn next(&mut self) -> Result<EnvoyConfig, Problems> {
+        loop {
+            if !self.texts.is_empty() {
+                tokio::time::sleep(POLL).await;
+            }
+            let mut files = self.clone();
+            let polled = tokio::task::spawn_blocking(move || {
+                let changed = files.poll();
+                (files, changed)
+            });
+            let Ok((files, changed)) = polled.await else {
+                // The runtime ends.
+                return core::future::pending().await;
+            };
+            *self = files;
+            if let Some(changed) = changed {
+                return changed;
+            }
+        }
     }
 }
 
-impl Texts {
-    fn read(path: &Path) -> Self {
-        let mut texts = Self::default();
-        let mut paths = Vec::new();
-        if path.is_file() {
-            paths.push(path.to_owned());
-        } else if let Err(error) = collect(path, 0, &mut paths) {
-            texts.problem(
-                path,
-                format_args!("{error}: check the path and its permissions"),
-            );
-        } else if paths.is_empty() {
-            let message = "the folder has no files: add a YAML file with a domain and its limits";
-            texts.problem(path, message);
+fn read(path: &Path) -> Texts {
+    let mut paths = Vec::new();
+    let problem = if path.is_file() {
+        paths.push(path.to_owned());
+        None
+    } else {
+        collect(path, 0, &mut paths).err()
+    };
+    let problem = match problem {
+        Some(error) => format!("{error}: check the path and its permissions"),
+        None if paths.is_empty() => {
+            "the folder has no files: add a YAML file with a domain and its limits".to_owned()
         }
-        paths.sort();
-        for path in paths {
-            match fs::read_to_string(&path) {
-                Ok(text) => texts.files.push((path.display().to_string(), text)),
-                Err(error) => {
-                    texts.problem(
-                        &path,
-                        format_args!("{error}: check the file and its permissions"),
-                    );
-                }
-            }
+        None => {
+            paths.sort();
+            return paths.iter().map(|path| text(path)).collect();
         }
-        texts
-    }
+    };
+    vec![(path.display().to_string(), Err(problem))]
+}
 
-    fn problem(&mut self, path: &Path, message: impl core::fmt::Display) {
-        let file = path.display().to_string();
-        self.problems.add(&file, Place::default(), message);
-    }
-
-    fn parse(&self, merge: bool) -> Result<EnvoyConfig, Problems> {
-        let files = self.files.iter().map(|(name, text)| (&**name, &**text));
-        EnvoyConfig::read(files, merge, self.problems.clone())
-    }
+fn text(path: &Path) -> (String, Result<String, String>) {
+    let mut text = String::new();
+    let file = File::open(path);
+    let length = file.and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
+    let text = match length {
+        Ok(_) if text.len() as u64 > LARGEST => {
+            Err("the file is larger than 64 MiB: split it".to_owned())
+        }
+        Ok(_) => Ok(text),
+        Err(error) => Err(format!("{error}: check the file and its permissions")),
+    };
+    (path.display().to_string(), text)
 }
 
 /// Adds the paths of all files. Follows links, because a `ConfigMap` is a folder of links.

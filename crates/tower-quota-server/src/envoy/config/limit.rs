@@ -6,8 +6,8 @@ use tower_quota_core::{Algorithm, ConfigError, Quota};
 use tower_quota_rules::DurationText;
 
 use super::fields::{Fields, Reader};
-use super::rule::{Allowance, OnStoreFailure, Rule, period};
-use super::yaml::Node;
+use super::node::Node;
+use super::rule::{Allowance, OnStoreFailure, Rule, UNITS};
 use crate::messages::ratelimit::rate_limit_response::rate_limit::Unit;
 
 const FIELDS: [&str; 11] = [
@@ -24,16 +24,6 @@ const FIELDS: [&str; 11] = [
     "on_store_failure",
 ];
 
-const UNITS: [(&str, Unit); 7] = [
-    ("second", Unit::Second),
-    ("minute", Unit::Minute),
-    ("hour", Unit::Hour),
-    ("day", Unit::Day),
-    ("week", Unit::Week),
-    ("month", Unit::Month),
-    ("year", Unit::Year),
-];
-
 const ALGORITHMS: [(&str, Algorithm); 5] = [
     ("fixed_window", Algorithm::FixedWindow),
     ("sliding_window", Algorithm::SlidingWindow),
@@ -48,28 +38,30 @@ const CHOICES: [(&str, OnStoreFailure); 3] = [
     ("error", OnStoreFailure::Error),
 ];
 
-/// The unit and the length of a period.
-type Period = (Unit, Duration);
-
 impl Reader<'_> {
     /// Returns the limit, unless a problem leaves no quota.
-    pub(super) fn rate_limit(&mut self, node: &Node) -> Option<Rule> {
+    pub(super) fn rate_limit(&mut self, node: &Node<'_>) -> Option<Rule> {
         let fields = self.fields(node, &FIELDS);
         let name = self.text(fields.get("name"));
         let replaces = self.replaces(&fields, name);
         let post_charge = self.flag(fields.get("post_charge"));
-        let choice = fields.get("on_store_failure");
-        let choice = choice.and_then(|node| self.word(node, "a choice", &CHOICES));
+        let on_store_failure = match fields.get("on_store_failure") {
+            Some(choice) => self.word(choice, "a choice", &CHOICES)?,
+            None => self.on_store_failure,
+        };
         let mut rule = if self.flag(fields.get("unlimited")) {
-            self.unlimited(&fields)
+            self.unlimited(&fields);
+            Rule::new(Allowance::Unlimited, 0, Unit::Unknown)
         } else {
             self.limited(node, &fields)?
         };
         rule.shown.name = name.to_owned();
-        rule.replaces = replaces;
-        rule.post_charge = post_charge;
-        rule.on_store_failure = choice.unwrap_or(self.on_store_failure);
-        Some(rule)
+        Some(Rule {
+            replaces,
+            post_charge,
+            on_store_failure,
+            ..rule
+        })
     }
 
     fn replaces(&mut self, fields: &Fields<'_>, own_name: &str) -> Box<[Box<str>]> {
@@ -78,51 +70,43 @@ impl Reader<'_> {
             let replaced = self.fields(node, &["name"]);
             let name = self.text(replaced.get("name"));
             if name.is_empty() {
-                self.problem(
-                    node.place,
-                    "this names no limit to replace: write \"name\" with the name of a limit",
-                );
+                let message =
+                    "this names no limit to replace: write \"name\" with the name of a limit";
+                self.problem(node.place, message);
             } else if name == own_name {
-                self.problem(
-                    node.place,
-                    format_args!("the limit {name:?} replaces itself: name another limit"),
-                );
+                let message =
+                    format_args!("the limit {name:?} replaces itself: name another limit");
+                self.problem(node.place, message);
             }
             names.push(name.into());
         }
         names.into()
     }
 
-    fn unlimited(&mut self, fields: &Fields<'_>) -> Rule {
+    fn unlimited(&mut self, fields: &Fields<'_>) {
         for name in ["unit", "every", "algorithm", "burst", "time_zone"] {
-            let Some(node) = fields.get(name) else {
-                continue;
-            };
+            let node = fields.get(name);
+            let text = self.text(node);
             // Envoy Gateway writes the unit of an unlimited limit as "UNKNOWN".
-            let text = self.text(Some(node));
-            if !(text.is_empty() || text.eq_ignore_ascii_case("unknown")) {
-                self.problem(
-                    node.place,
-                    format_args!(
-                        "an unlimited limit has no {name:?}: remove {name:?} or \"unlimited\""
-                    ),
-                );
+            if let Some(node) = node
+                && !text.eq_ignore_ascii_case("unknown")
+                && !text.is_empty()
+            {
+                let fix = format_args!("remove {name:?} or \"unlimited\"");
+                let message = format_args!("an unlimited limit has no {name:?}: {fix}");
+                self.problem(node.place, message);
             }
         }
-        Rule::new(Allowance::Unlimited, 0, Unit::Unknown)
     }
 
-    fn limited(&mut self, node: &Node, fields: &Fields<'_>) -> Option<Rule> {
-        let requests = match fields.get("requests_per_unit") {
-            Some(requests) => self.number(requests),
-            None => {
-                self.problem(
-                    node.place,
-                    "the limit has no \"requests_per_unit\": add a number, or \"unlimited: true\"",
-                );
-                None
-            }
-        };
+    fn limited(&mut self, node: &Node<'_>, fields: &Fields<'_>) -> Option<Rule> {
+        let requests = fields.get("requests_per_unit");
+        if requests.is_none() {
+            let message =
+                "the limit has no \"requests_per_unit\": add a number, or \"unlimited: true\"";
+            self.problem(node.place, message);
+        }
+        let requests = requests.and_then(|node| self.number(node));
         let period = self.period(node, fields);
         let algorithm = match fields.get("algorithm") {
             Some(node) => self.word(node, "an algorithm", &ALGORITHMS)?,
@@ -132,40 +116,45 @@ impl Reader<'_> {
         if requests == 0 {
             return Some(Rule::new(Allowance::Nothing, 0, unit));
         }
-        let quota = self.quota(requests, period, algorithm, fields);
-        if let Err(error) = &quota {
-            self.problem(node.place, error);
+        match self.quota(requests, period, algorithm, fields) {
+            Ok(quota) => Some(Rule::new(Allowance::Quota(quota), requests, unit)),
+            Err(error) => {
+                self.problem(node.place, error);
+                None
+            }
         }
-        Some(Rule::new(Allowance::Quota(quota.ok()?), requests, unit))
     }
 
-    fn period(&mut self, node: &Node, fields: &Fields<'_>) -> Option<Period> {
+    /// Returns the unit and the length of the period.
+    fn period(&mut self, node: &Node<'_>, fields: &Fields<'_>) -> Option<(Unit, Duration)> {
         let (unit, period) = match (fields.get("unit"), fields.get("every")) {
             (Some(unit), None) => {
-                let unit = self.word(unit, "a unit", &UNITS)?;
-                (unit, period(unit))
+                let (unit, seconds) = self.word(unit, "a unit", &UNITS)?;
+                (unit, Duration::from_secs(seconds))
             }
-            (None, Some(every)) => {
-                let span = self.text(Some(every)).parse::<DurationText>();
-                if let Err(error) = &span {
+            (None, Some(every)) => match self.text(Some(every)).parse::<DurationText>() {
+                Ok(period) => (Unit::Unknown, period.into()),
+                Err(error) => {
                     self.problem(every.place, error);
+                    return None;
                 }
-                (Unit::Unknown, span.ok()?.into())
-            }
-            (Some(_), Some(every)) => {
-                let message = "the limit has both \"unit\" and \"every\": remove one";
-                self.problem(every.place, message);
-                return None;
-            }
-            (None, None) => {
-                let message =
-                    "the limit has no \"unit\": add a unit such as minute, or \"every: 90s\"";
-                self.problem(node.place, message);
+            },
+            (unit, every) => {
+                let message = match unit {
+                    Some(_) => "the limit has both \"unit\" and \"every\": remove one",
+                    None => {
+                        "the limit has no \"unit\": add a unit such as minute, or \"every: 90s\""
+                    }
+                };
+                self.problem(every.unwrap_or(node).place, message);
                 return None;
             }
         };
         if let Some(zone) = fields.get("time_zone")
-            && !matches!(unit, Unit::Day | Unit::Week | Unit::Month | Unit::Year)
+            && matches!(
+                unit,
+                Unit::Unknown | Unit::Second | Unit::Minute | Unit::Hour
+            )
         {
             let message = "only days, weeks, months and years begin in a time zone: write such a \"unit\", or remove \"time_zone\"";
             self.problem(zone.place, message);

@@ -1,40 +1,38 @@
 //! Reads the metadata of a descriptor.
 
+use std::collections::BTreeMap;
+
+use prost_types::Value;
 use prost_types::value::Kind as Shown;
-use prost_types::{ListValue, Struct, Value};
 
-use super::yaml::{Kind, Node};
+use super::node::{Kind, Node, truth};
 
-/// Returns the metadata of a map.
-pub(super) fn read(node: &Node) -> Option<Struct> {
-    match value(node).kind {
-        Some(Shown::StructValue(metadata)) => Some(metadata),
+/// Returns the metadata of a map, or `None` for another value.
+pub(super) fn read(node: &Node<'_>) -> Option<BTreeMap<String, Value>> {
+    match &node.kind {
+        Kind::Struct(metadata) => Some(metadata.fields.clone()),
+        Kind::Map(entries) => {
+            let mut fields = BTreeMap::new();
+            for (key, element) in entries {
+                if let Kind::Plain(name) | Kind::Text(name) = &key.kind {
+                    fields.insert(name.to_string(), value(element));
+                }
+            }
+            Some(fields)
+        }
         _ => None,
     }
 }
 
-fn value(node: &Node) -> Value {
-    let kind = match &node.kind {
-        Kind::Null => Shown::NullValue(0),
-        Kind::Text(text) => Shown::StringValue(text.clone()),
-        Kind::Plain(text) => match (text.as_str(), text.parse::<f64>()) {
-            ("true", _) => Shown::BoolValue(true),
-            ("false", _) => Shown::BoolValue(false),
-            (_, Ok(number)) if number.is_finite() => Shown::NumberValue(number),
-            _ => Shown::StringValue(text.clone()),
+fn value(node: &Node<'_>) -> Value {
+    match &node.kind {
+        Kind::Text(text) => Value::from(&**text),
+        Kind::Plain(text) => match (truth(text), text.parse::<f64>()) {
+            (Some(flag), _) => flag.into(),
+            (_, Ok(number)) if number.is_finite() => number.into(),
+            _ => Value::from(&**text),
         },
-        Kind::List(elements) => Shown::ListValue(ListValue {
-            values: elements.iter().map(value).collect(),
-        }),
-        Kind::Map(entries) => {
-            let mut metadata = Struct::default();
-            for (key, element) in entries {
-                if let Kind::Plain(name) | Kind::Text(name) = &key.kind {
-                    metadata.fields.insert(name.clone(), value(element));
-                }
-            }
-            Shown::StructValue(metadata)
-        }
-    };
-    Value { kind: Some(kind) }
+        Kind::List(elements) => elements.iter().map(value).collect::<Vec<_>>().into(),
+        _ => read(node).map_or_else(|| Shown::NullValue(0).into(), Value::from),
+    }
 }

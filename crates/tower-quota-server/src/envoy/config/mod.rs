@@ -1,7 +1,7 @@
-//! Limits in the YAML of envoyproxy/ratelimit.
+//! Limits in the YAML of envoyproxy/ratelimit, and as resources of xDS.
 //!
 //! 1. [`files`] reads the files of a folder, and notices changes.
-//! 2. [`yaml`] parses a file into a bounded tree of nodes with places.
+//! 2. [`yaml`] parses a file into a bounded tree of nodes with places, and [`resource`] makes the same tree of a resource.
 //! 3. [`read`] and [`limit`] read the nodes, record every problem, and build the tree of a domain.
 //! 4. [`tree`] finds the limit of a request.
 //!
@@ -11,23 +11,30 @@ mod fields;
 mod files;
 mod limit;
 mod metadata;
+mod node;
 mod pattern;
 mod problem;
 mod read;
+mod resource;
 mod rule;
 mod tree;
 mod yaml;
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+
+use prost_types::Any;
 
 use self::fields::Reader;
 pub use self::files::EnvoyFiles;
+use self::node::Node;
+use self::problem::Refused;
 pub use self::problem::{Problem, Problems};
+pub(crate) use self::read::name;
+pub(crate) use self::resource::TYPE_URL;
 pub(crate) use self::rule::{Allowance, OnStoreFailure, Rule};
 pub(crate) use self::tree::Domain;
 
-/// The limits of all domains, checked and indexed.
+/// The limits of all domains, checked and indexed. The default has no limits.
 ///
 /// ```
 /// use tower_quota_server::envoy::EnvoyConfig;
@@ -57,64 +64,44 @@ impl EnvoyConfig {
         files: impl IntoIterator<Item = (&'f str, &'f str)>,
         merge: bool,
     ) -> Result<Self, Problems> {
-        Self::read(files, merge, Problems::default())
+        let files = files.into_iter();
+        Self::build(files.map(|(file, text)| (file, yaml::read(text))), merge)
     }
 
-    fn read<'f>(
-        files: impl IntoIterator<Item = (&'f str, &'f str)>,
+    /// Decodes the resources of an xDS response. `merge` allows a domain in several resources.
+    ///
+    /// # Errors
+    /// Returns every problem of all resources.
+    pub fn decode(resources: &[Any], merge: bool) -> Result<Self, Problems> {
+        let decoded: Vec<_> = resources.iter().map(resource::decode).collect();
+        let roots = decoded.iter().map(|decoded| match decoded {
+            Ok(config) => (config.name.as_str(), Ok(resource::root(config))),
+            Err(refused) => ("a resource", Err(refused.clone())),
+        });
+        Self::build(roots, merge)
+    }
+
+    fn build<'f>(
+        roots: impl Iterator<Item = (&'f str, Result<Node<'f>, Refused>)>,
         merge: bool,
-        mut problems: Problems,
     ) -> Result<Self, Problems> {
-        let mut config = Self::default();
-        // The first file of each domain.
-        let mut first_files = HashMap::new();
-        for (file, text) in files {
-            config.add(file, text, merge, &mut first_files, &mut problems);
-        }
-        if problems.is_empty() {
-            Ok(config)
-        } else {
-            Err(problems)
-        }
-    }
-
-    fn add<'f>(
-        &mut self,
-        file: &'f str,
-        text: &str,
-        merge: bool,
-        first_files: &mut HashMap<String, &'f str>,
-        problems: &mut Problems,
-    ) {
-        let root = match yaml::read(text) {
-            Ok(root) => root,
-            Err((place, message)) => return problems.add(file, place, message),
-        };
-        let mut reader = Reader {
-            file,
-            problems,
-            on_store_failure: OnStoreFailure::Allow,
-        };
-        let Some(head) = reader.head(&root) else {
-            return;
-        };
-        match first_files.entry(head.domain.to_owned()) {
-            Entry::Occupied(first) if !merge => {
-                let fix = "give each file a domain of its own, or set MERGE_DOMAIN_CONFIG";
-                let message = format!(
-                    "the domain {:?} is also in {}: {fix}",
-                    head.domain,
-                    first.get()
-                );
-                reader.problem(head.place, message);
-            }
-            Entry::Occupied(_) => {}
-            Entry::Vacant(entry) => {
-                entry.insert(file);
+        let (mut config, mut problems) = (Self::default(), Problems::default());
+        for (file, root) in roots {
+            let mut reader = Reader {
+                file,
+                problems: &mut problems,
+                path: Vec::new(),
+                on_store_failure: OnStoreFailure::Allow,
+            };
+            match root {
+                Ok(root) => reader.root(&root, merge, &mut config),
+                Err((place, message)) => reader.problem(place, message),
             }
         }
-        let domain = self.domains.entry(head.domain.to_owned()).or_default();
-        self.limits += reader.add(&head, domain);
+        match problems.is_empty() {
+            true => Ok(config),
+            false => Err(problems),
+        }
     }
 
     /// Returns the number of domains.

@@ -1,28 +1,18 @@
 //! Values with wildcards.
 
-/// A value in which each `*` stands for any number of characters.
+/// The parts of a value around its `*`, each of which stands for any number of characters.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern {
-    text: Box<str>,
-    parts: Box<[Box<str>]>,
-}
+pub(super) struct Pattern(Box<[Box<str>]>);
 
 impl Pattern {
     /// Returns `None` for a value without a wildcard.
     pub(super) fn new(text: &str) -> Option<Self> {
         let parts: Box<[Box<str>]> = text.split('*').map(Into::into).collect();
-        (parts.len() > 1).then(|| Self {
-            text: text.into(),
-            parts,
-        })
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        &self.text
+        (parts.len() > 1).then_some(Self(parts))
     }
 
     pub(super) fn matches(&self, value: &str) -> bool {
-        let [first, middle @ .., last] = &*self.parts else {
+        let [first, middle @ .., last] = &*self.0 else {
             return false;
         };
         let inner = value.strip_prefix(&**first);

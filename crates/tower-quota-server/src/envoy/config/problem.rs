@@ -1,14 +1,14 @@
-//! Problems of configuration files.
+//! Problems of files and resources.
 
 use core::fmt;
 
-/// A problem of a configuration file, with its place and fix.
+/// A problem of a configuration, with its place and fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
-    /// The path of the file.
+    /// The path of the file, or the name of the resource.
     pub file: String,
-    /// The line, from 1. The line is 0 for the entire file.
+    /// The line, from 1. The line is 0 for an entire file, and for a resource.
     pub line: usize,
     /// The column in the line, from 1.
     pub column: usize,
@@ -16,16 +16,19 @@ pub struct Problem {
     pub message: String,
 }
 
-/// All problems of a set of files.
+/// All problems of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 
 /// A position in a file. The default stands for the entire file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) line: usize,
-    pub(super) column: usize,
+pub(crate) struct Place {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
 }
+
+/// The problem of a file that cannot be read on.
+pub(crate) type Refused = (Place, String);
 
 const MOST_LISTED: usize = 100;
 
@@ -35,20 +38,33 @@ impl Problems {
         self.0.iter()
     }
 
+    /// Makes a problem of something without lines.
+    pub(crate) fn of(file: &str, message: impl fmt::Display) -> Self {
+        let mut problems = Self::default();
+        problems.add(file, Place::default(), message);
+        problems
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds a problem, unless the list is long already.
+    /// Adds a problem, unless the list is long already. Shortens long names and values.
     pub(super) fn add(&mut self, file: &str, place: Place, message: impl fmt::Display) {
         if self.0.len() < MOST_LISTED {
             self.0.push(Problem {
-                file: file.to_owned(),
+                file: format!("{file:.500}"),
                 line: place.line,
                 column: place.column,
-                message: message.to_string(),
+                message: format!("{:.1000}", message.to_string()),
             });
         }
+    }
+}
+
+impl Place {
+    pub(crate) fn refuse(self, message: impl Into<String>) -> Refused {
+        (self, message.into())
     }
 }
 
@@ -63,11 +79,8 @@ impl fmt::Display for Problem {
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, problem) in self.0.iter().enumerate() {
-            let separator = if position == 0 { "" } else { "\n" };
-            write!(f, "{separator}{problem}")?;
-        }
-        Ok(())
+        let lines: Vec<String> = self.iter().map(ToString::to_string).collect();
+        f.write_str(&lines.join("\n"))
     }
 }
 

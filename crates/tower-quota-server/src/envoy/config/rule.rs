@@ -1,15 +1,18 @@
 //! A limit of the configuration.
 
 use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
-use prost_types::Struct;
+use prost_types::Value;
 use tower_quota_core::{ConfigError, Quota};
 
+use crate::envoy::counts::Counts;
 use crate::messages::ratelimit::rate_limit_response::RateLimit;
 use crate::messages::ratelimit::rate_limit_response::rate_limit::Unit;
 
 /// A limit of a descriptor.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) allowance: Allowance,
     /// The limit as answers show it.
@@ -20,7 +23,13 @@ pub(crate) struct Rule {
     pub(crate) is_quota: bool,
     pub(crate) post_charge: bool,
     pub(crate) on_store_failure: OnStoreFailure,
-    pub(crate) metadata: Option<Struct>,
+    pub(crate) metadata: Option<BTreeMap<String, Value>>,
+    /// Whether the names of the counts have all values of a request.
+    pub(crate) is_detailed: bool,
+    /// Whether the names of the counts have values of a request.
+    pub(crate) names_values: bool,
+    /// Made by the first call, because most limits of a large configuration are never called.
+    pub(crate) counts: OnceLock<Counts>,
 }
 
 /// What a limit admits.
@@ -41,14 +50,29 @@ pub(crate) enum OnStoreFailure {
     Error,
 }
 
+/// The units by name, with their seconds. A month has 30 days, and a year 365 days.
+pub(super) const UNITS: [(&str, (Unit, u64)); 7] = [
+    ("second", (Unit::Second, 1)),
+    ("minute", (Unit::Minute, 60)),
+    ("hour", (Unit::Hour, 3_600)),
+    ("day", (Unit::Day, 86_400)),
+    ("week", (Unit::Week, 7 * 86_400)),
+    ("month", (Unit::Month, 30 * 86_400)),
+    ("year", (Unit::Year, 365 * 86_400)),
+];
+
 impl Rule {
-    /// Makes the fixed window of a limit that comes with a descriptor.
-    pub(crate) fn of_descriptor(requests: u32, unit: Unit) -> Result<Self, ConfigError> {
-        let allowance = match requests {
-            0 => Allowance::Nothing,
-            _ => Allowance::Quota(Quota::try_new(requests.into(), period(unit))?.fixed_window()),
+    /// Makes the fixed window of a limit that comes with a descriptor. Returns `None` for an unknown unit.
+    pub(crate) fn of_descriptor(requests: u32, unit: &str) -> Option<Result<Self, ConfigError>> {
+        let mut units = UNITS.iter();
+        let (_, (unit, seconds)) = units.find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
+        let quota = match requests {
+            0 => return Some(Ok(Self::new(Allowance::Nothing, 0, *unit))),
+            _ => Quota::try_new(requests.into(), Duration::from_secs(*seconds)),
         };
-        Ok(Self::new(allowance, requests, unit))
+        let rule =
+            |quota: Quota| Self::new(Allowance::Quota(quota.fixed_window()), requests, *unit);
+        Some(quota.map(rule))
     }
 
     pub(super) fn new(allowance: Allowance, requests: u32, unit: Unit) -> Self {
@@ -65,6 +89,9 @@ impl Rule {
             post_charge: false,
             on_store_failure: OnStoreFailure::Allow,
             metadata: None,
+            is_detailed: false,
+            names_values: false,
+            counts: OnceLock::new(),
         }
     }
 
@@ -79,19 +106,4 @@ impl Rule {
             _ => None,
         }
     }
-}
-
-/// Returns the length of a unit, with 30 days for a month and 365 days for a year.
-pub(super) const fn period(unit: Unit) -> Duration {
-    let days = match unit {
-        Unit::Unknown => return Duration::ZERO,
-        Unit::Second => return Duration::from_secs(1),
-        Unit::Minute => return Duration::from_secs(60),
-        Unit::Hour => return Duration::from_secs(3_600),
-        Unit::Day => 1,
-        Unit::Week => 7,
-        Unit::Month => 30,
-        Unit::Year => 365,
-    };
-    Duration::from_secs(days * 86_400)
 }

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use super::pattern::Pattern;
 use super::rule::Rule;
-use crate::envoy::counter;
 use crate::messages::descriptors::rate_limit_descriptor::Entry;
 
 /// The limits of a domain.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Domain {
+    /// The first file with the domain.
+    pub(super) file: String,
     /// Whether refused calls count too, as envoyproxy/ratelimit counts them.
     pub(crate) is_compatible: bool,
     pub(super) root: Level,
@@ -30,20 +31,28 @@ struct Values {
 
 /// A descriptor of the file.
 #[derive(Debug)]
-pub(super) struct Descriptor {
+pub(crate) struct Descriptor {
+    /// The value or the pattern, or an empty text for any value.
+    pub(crate) value: Box<str>,
     pub(super) rule: Option<Rule>,
     /// Whether all values of a pattern share a counter.
-    pub(super) shares: bool,
+    pub(crate) shares: bool,
+    /// Whether names of counts have the value of the request.
+    pub(crate) names_value: bool,
     pub(super) next: Level,
 }
 
 impl Domain {
-    /// Returns the limit of the last entry, and appends its counter.
-    pub(crate) fn find(&self, entries: &[Entry], counter: &mut Vec<u8>) -> Option<&Rule> {
+    /// Returns the limit of the last entry. Visits the descriptor of each entry.
+    pub(crate) fn find<'e>(
+        &self,
+        entries: &'e [Entry],
+        mut visit: impl FnMut(&'e Entry, &Descriptor),
+    ) -> Option<&Rule> {
         let (mut level, mut rule) = (&self.root, None);
-        for Entry { key, value } in entries {
-            let (descriptor, shared) = level.0.get(key.as_str())?.find(value)?;
-            counter::push_entry(counter, key, value, shared);
+        for entry in entries {
+            let descriptor = level.0.get(entry.key.as_str())?.find(&entry.value)?;
+            visit(entry, descriptor);
             rule = descriptor.rule.as_ref();
             level = &descriptor.next;
         }
@@ -52,31 +61,32 @@ impl Domain {
 }
 
 impl Values {
-    /// Returns the descriptor of a value, with the pattern if the values share a counter.
-    fn find(&self, value: &str) -> Option<(&Descriptor, Option<&str>)> {
+    fn find(&self, value: &str) -> Option<&Descriptor> {
         if let Some(exact) = self.exact.get(value) {
-            return Some((exact, None));
+            return Some(exact);
         }
-        let mut patterns = self.patterns.iter();
-        if let Some((pattern, found)) = patterns.find(|(pattern, _)| pattern.matches(value)) {
-            return Some((found, found.shares.then(|| pattern.as_str())));
+        for (pattern, descriptor) in &self.patterns {
+            if pattern.matches(value) {
+                return Some(descriptor);
+            }
         }
-        Some((self.any.as_ref()?, None))
+        self.any.as_ref()
     }
 }
 
 impl Level {
-    /// Adds a descriptor. An empty value stands for any value. Returns whether the descriptor is new.
-    pub(super) fn add(&mut self, key: &str, value: &str, descriptor: Descriptor) -> bool {
+    /// Adds a descriptor. Returns whether the descriptor is new.
+    pub(super) fn add(&mut self, key: &str, descriptor: Descriptor) -> bool {
         let values = self.0.entry(key.into()).or_default();
+        let value = descriptor.value.clone();
         if value.is_empty() {
             return values.any.replace(descriptor).is_none();
         }
-        let Some(pattern) = Pattern::new(value) else {
-            return values.exact.insert(value.into(), descriptor).is_none();
+        let Some(pattern) = Pattern::new(&value) else {
+            return values.exact.insert(value, descriptor).is_none();
         };
         let mut known = values.patterns.iter();
-        let is_new = !known.any(|(known, _)| known.as_str() == value);
+        let is_new = !known.any(|(_, known)| known.value == value);
         values.patterns.push((pattern, descriptor));
         is_new
     }

@@ -1,147 +1,117 @@
-//! YAML as a bounded tree of nodes with their places.
+//! Parses YAML into a bounded tree of nodes.
 
 use std::collections::HashMap;
 
-use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput};
 
-use super::problem::Place;
+use super::node::{Kind, Node};
+use super::problem::{Place, Refused};
 
 const MOST_NODES: usize = 1_000_000;
 const DEEPEST: usize = 64;
 
-#[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) place: Place,
-    pub(super) kind: Kind,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Kind {
-    Null,
-    /// A scalar in quotes, or a block.
-    Text(String),
-    /// A scalar without quotes. The type depends on the field.
-    Plain(String),
-    List(Vec<Node>),
-    Map(Vec<(Node, Node)>),
-}
-
 /// Reads a single document. Aliases are expanded, up to the maximum number of nodes.
-pub(super) fn read(text: &str) -> Result<Node, (Place, String)> {
-    let mut reader = Reader::default();
-    for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| {
-            let reason = error.info().trim_end_matches('.').replace(": ", ", ");
-            let fix = "look for quotes, brackets and indentation here and above";
-            (
-                place(*error.marker()),
-                format!("this is not YAML, {reason}: {fix}"),
-            )
-        })?;
-        let at = place(span.start);
-        reader
-            .add(event, at)
-            .map_err(|message| (at, message.to_owned()))?;
+pub(super) fn read(text: &str) -> Result<Node<'_>, Refused> {
+    let mut reader = Reader {
+        parser: Parser::new_from_str(text),
+        anchors: HashMap::new(),
+        nodes: 0,
+    };
+    let root = reader.next(0)?;
+    for event in reader.parser {
+        let (event, span) = event.map_err(not_yaml)?;
+        if let Event::DocumentStart(_) = event {
+            let message = "the file has a second document: move it to a file of its own";
+            return Err(place(span.start).refuse(message));
+        }
     }
-    Ok(reader.root.unwrap_or(Node {
+    Ok(root.unwrap_or(Node {
         place: Place::default(),
         kind: Kind::Null,
     }))
 }
 
-#[derive(Default)]
-struct Reader {
-    root: Option<Node>,
-    open: Vec<Open>,
-    anchors: HashMap<usize, (Node, usize)>,
+struct Reader<'t> {
+    parser: Parser<'t, StrInput<'t>>,
+    /// The values of anchors, with the numbers of their nodes.
+    anchors: HashMap<usize, (Kind<'t>, usize)>,
     nodes: usize,
 }
 
-/// A list or map whose end is not read yet.
-struct Open {
-    node: Node,
-    key: Option<Node>,
-    anchor: usize,
-    nodes_before: usize,
+impl<'t> Reader<'t> {
+    /// Returns the next node, or `None` at the end of a list, a map or the document.
+    fn next(&mut self, depth: usize) -> Result<Option<Node<'t>>, Refused> {
+        let before = self.nodes;
+        let (event, place) = loop {
+            let Some(event) = self.parser.next() else {
+                return Ok(None);
+            };
+            let (event, span) = event.map_err(not_yaml)?;
+            match event {
+                Event::StreamStart | Event::DocumentStart(_) => {}
+                Event::SequenceEnd | Event::MappingEnd | Event::DocumentEnd => return Ok(None),
+                _ => break (event, place(span.start)),
+            }
+        };
+        if depth > DEEPEST {
+            return Err(place.refuse("the file is nested deeper than 64 levels: write it flatter"));
+        }
+        self.count(1, place)?;
+        let (kind, anchor) = match event {
+            Event::Scalar(value, style, anchor, _) => {
+                let kind = match (style, &*value) {
+                    (ScalarStyle::Plain, "" | "~" | "null" | "Null" | "NULL") => Kind::Null,
+                    (ScalarStyle::Plain, _) => Kind::Plain(value),
+                    _ => Kind::Text(value),
+                };
+                (kind, anchor)
+            }
+            Event::SequenceStart(anchor, _) => {
+                let mut elements = Vec::new();
+                while let Some(element) = self.next(depth + 1)? {
+                    elements.push(element);
+                }
+                (Kind::List(elements), anchor)
+            }
+            Event::MappingStart(anchor, _) => {
+                let mut entries = Vec::new();
+                while let Some(key) = self.next(depth + 1)? {
+                    entries.extend(self.next(depth + 1)?.map(|value| (key, value)));
+                }
+                (Kind::Map(entries), anchor)
+            }
+            Event::Alias(anchor) => {
+                let Some(&(_, size)) = self.anchors.get(&anchor) else {
+                    let message = "the alias is inside of its own anchor: write the value out";
+                    return Err(place.refuse(message));
+                };
+                self.count(size, place)?;
+                (self.anchors[&anchor].0.clone(), 0)
+            }
+            _ => return Ok(None),
+        };
+        if anchor != 0 {
+            let size = self.nodes - before;
+            // Nested anchors copy their values again and again.
+            self.count(size, place)?;
+            self.anchors.insert(anchor, (kind.clone(), size));
+        }
+        Ok(Some(Node { place, kind }))
+    }
+
+    fn count(&mut self, nodes: usize, place: Place) -> Result<(), Refused> {
+        self.nodes += nodes;
+        match self.nodes {
+            ..=MOST_NODES => Ok(()),
+            _ => Err(place.refuse("the file has more than a million values: split it")),
+        }
+    }
 }
 
-impl Reader {
-    fn add(&mut self, event: Event<'_>, place: Place) -> Result<(), &'static str> {
-        match event {
-            Event::Scalar(value, style, anchor, _) => {
-                let kind = match (style, value.as_ref()) {
-                    (ScalarStyle::Plain, "" | "~" | "null" | "Null" | "NULL") => Kind::Null,
-                    (ScalarStyle::Plain, _) => Kind::Plain(value.into_owned()),
-                    _ => Kind::Text(value.into_owned()),
-                };
-                self.count(1)?;
-                self.finish(Node { place, kind }, anchor, 1)
-            }
-            Event::SequenceStart(anchor, _) => self.begin(place, Kind::List(Vec::new()), anchor),
-            Event::MappingStart(anchor, _) => self.begin(place, Kind::Map(Vec::new()), anchor),
-            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(open) => {
-                    let size = self.nodes - open.nodes_before;
-                    self.finish(open.node, open.anchor, size)
-                }
-                None => Ok(()),
-            },
-            Event::Alias(anchor) => {
-                let Some((node, size)) = self.anchors.get(&anchor).cloned() else {
-                    return Err("the alias is inside of its own anchor: write the value out");
-                };
-                self.count(size)?;
-                self.finish(node, 0, size)
-            }
-            Event::DocumentStart(_) if self.root.is_some() => {
-                Err("the file has a second document: move it to a file of its own")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn begin(&mut self, place: Place, kind: Kind, anchor: usize) -> Result<(), &'static str> {
-        if self.open.len() >= DEEPEST {
-            return Err("the file is nested deeper than 64 levels: write it flatter");
-        }
-        self.open.push(Open {
-            node: Node { place, kind },
-            key: None,
-            anchor,
-            nodes_before: self.nodes,
-        });
-        self.count(1)
-    }
-
-    fn count(&mut self, nodes: usize) -> Result<(), &'static str> {
-        self.nodes += nodes;
-        if self.nodes > MOST_NODES {
-            return Err("the file has more than a million values: split it");
-        }
-        Ok(())
-    }
-
-    /// Adds a complete node to its parent.
-    fn finish(&mut self, node: Node, anchor: usize, size: usize) -> Result<(), &'static str> {
-        if anchor != 0 {
-            // Nested anchors copy their values again and again.
-            self.count(size)?;
-            self.anchors.insert(anchor, (node.clone(), size));
-        }
-        let Some(parent) = self.open.last_mut() else {
-            self.root = Some(node);
-            return Ok(());
-        };
-        match &mut parent.node.kind {
-            Kind::Map(entries) => match parent.key.take() {
-                Some(key) => entries.push((key, node)),
-                None => parent.key = Some(node),
-            },
-            Kind::List(elements) => elements.push(node),
-            _ => {}
-        }
-        Ok(())
-    }
+fn not_yaml(error: ScanError) -> Refused {
+    let reason = error.info().trim_end_matches('.').replace(": ", ", ");
+    let fix = "look for quotes, brackets and indentation here and above";
+    place(*error.marker()).refuse(format!("this is not YAML, {reason}: {fix}"))
 }
 
 fn place(marker: Marker) -> Place {

@@ -15,8 +15,8 @@ const RETRY_OF_FAILURE: Duration = Duration::from_secs(1);
 
 impl Plan<'_> {
     /// Returns the answer, with a status for each descriptor.
-    pub(super) fn answer(&self, decided: &Decided, is_shadow: bool) -> RateLimitResponse {
-        let is_over = self.refuses(&decided.over) && !is_shadow;
+    pub(super) fn answer(&self, decided: &Decided) -> RateLimitResponse {
+        let is_over = self.refuses(&decided.over) && !self.options.is_shadow;
         let statuses = self.asked.iter().map(|asked| asked.status(decided));
         RateLimitResponse {
             overall_code: code(is_over).into(),
@@ -24,18 +24,37 @@ impl Plan<'_> {
             ..RateLimitResponse::default()
         }
     }
+
+    /// Returns whether the call is over its limits, if these counters are over theirs.
+    ///
+    /// A call is over if a limit is, or if all limits of a quota mode are.
+    pub(super) fn refuses(&self, over: &[bool]) -> bool {
+        let (mut quotas, mut quotas_over) = (0, 0);
+        for asked in &self.asked {
+            let is_over = asked.is_over(over);
+            if self.is_quota(asked) {
+                quotas += 1;
+                quotas_over += usize::from(is_over);
+            } else if is_over {
+                return true;
+            }
+        }
+        quotas > 0 && quotas == quotas_over
+    }
+
+    /// Returns whether a descriptor counts with the others in quota mode.
+    pub(super) fn is_quota(&self, asked: &Asked<'_>) -> bool {
+        match asked.rule {
+            Some(rule) => !rule.is_unlimited() && (rule.is_quota || self.options.is_quota),
+            None => self.options.is_quota,
+        }
+    }
 }
 
 impl Asked<'_> {
-    pub(super) fn is_quota(&self) -> bool {
-        self.rule
-            .as_ref()
-            .is_some_and(|rule| rule.is_quota && !rule.is_unlimited())
-    }
-
     /// Returns whether the descriptor exceeds its limit, if these counters exceed theirs.
     pub(super) fn is_over(&self, over: &[bool]) -> bool {
-        let Some(rule) = &self.rule else { return false };
+        let Some(rule) = self.rule else { return false };
         if rule.is_shadow || self.gives_back {
             return false;
         }
@@ -52,16 +71,13 @@ impl Asked<'_> {
             code: code(is_over).into(),
             ..DescriptorStatus::default()
         };
-        let Some(rule) = &self.rule else {
-            return status;
-        };
+        let Some(rule) = self.rule else { return status };
         if rule.is_unlimited() {
             status.limit_remaining = u32::MAX;
             return status;
         }
-        let counted = self
-            .counter
-            .and_then(|counter| decided.statuses.get(counter));
+        let counter = self.counter;
+        let counted = counter.and_then(|counter| decided.statuses.get(counter));
         match (rule.quota(), counted) {
             (Some(quota), Some(counted)) => {
                 status.limit_remaining = u32::try_from(counted.remaining()).unwrap_or(u32::MAX);

@@ -1,25 +1,42 @@
 //! Header fields with the tightest limit of a call.
 
+use super::plan::Plan;
 use crate::envoy::options::HeaderNames;
 use crate::messages::HeaderValue;
 use crate::messages::ratelimit::rate_limit_response::{Code, DescriptorStatus};
 
-/// Returns the fields of the tightest limit, if the call has limits.
-pub(super) fn fields(names: &HeaderNames, statuses: &[DescriptorStatus]) -> Vec<HeaderValue> {
-    let limits = statuses
-        .iter()
-        .filter_map(|status| Some((status, status.current_limit.as_ref()?)));
-    let tightest =
-        limits.min_by_key(|(status, _)| (status.code() != Code::OverLimit, status.limit_remaining));
-    let Some((status, limit)) = tightest else {
-        return Vec::new();
-    };
-    let reset = status.duration_until_reset.map_or(0, |reset| reset.seconds);
-    vec![
-        field(&names.limit, limit.requests_per_unit),
-        field(&names.remaining, status.limit_remaining),
-        field(&names.reset, reset),
-    ]
+impl Plan<'_> {
+    /// Returns the fields of the tightest limit, if the call has limits.
+    ///
+    /// As in envoyproxy/ratelimit, the tightest limit is the last one that refuses the call, or the first one with the
+    /// fewest remaining requests.
+    pub(super) fn headers(
+        &self,
+        names: &HeaderNames,
+        statuses: &[DescriptorStatus],
+    ) -> Vec<HeaderValue> {
+        let mut tightest = None;
+        let mut fewest = u32::MAX;
+        for (asked, status) in self.asked.iter().zip(statuses) {
+            let Some(limit) = &status.current_limit else {
+                continue;
+            };
+            let refuses = status.code() == Code::OverLimit && !self.is_quota(asked);
+            if refuses || status.limit_remaining < fewest {
+                tightest = Some((status, limit.requests_per_unit));
+                fewest = if refuses { 0 } else { status.limit_remaining };
+            }
+        }
+        let Some((status, requests)) = tightest else {
+            return Vec::new();
+        };
+        let reset = status.duration_until_reset.map_or(0, |reset| reset.seconds);
+        vec![
+            field(&names.limit, requests),
+            field(&names.remaining, status.limit_remaining),
+            field(&names.reset, reset),
+        ]
+    }
 }
 
 fn field(name: &str, value: impl ToString) -> HeaderValue {

@@ -2,7 +2,7 @@
 //!
 //! 1. [`plan`] finds the limit of each descriptor and the counters of the call.
 //! 2. [`charges`] makes a charge for each counter, and lets the store decide all charges in one step.
-//! 3. [`answer`], [`headers`] and [`metadata`] show the decision.
+//! 3. [`answer`], [`headers`] and [`metadata`] show the decision, and [`record`] counts it.
 //!
 //! A call is over if a limit is exceeded, except for shadows. Limits in quota mode count together, and refuse only if all of
 //! them are exceeded. A refused call takes no units, with two exceptions:
@@ -17,12 +17,14 @@ mod charges;
 mod headers;
 mod metadata;
 mod plan;
+mod record;
 
 use tonic::Status;
 use tower_quota_core::Store;
 
 use self::plan::Plan;
 use super::config::EnvoyConfig;
+use super::counts::NamedCounts;
 use super::options::EnvoyOptions;
 use crate::messages::ratelimit::{RateLimitRequest, RateLimitResponse};
 
@@ -30,13 +32,24 @@ use crate::messages::ratelimit::{RateLimitRequest, RateLimitResponse};
 pub(super) async fn decide<S: Store>(
     config: &EnvoyConfig,
     options: &EnvoyOptions,
+    named: &NamedCounts,
     store: &S,
     request: &RateLimitRequest,
 ) -> Result<RateLimitResponse, Status> {
-    let plan = Plan::new(config, request)?;
-    let decision = plan.decide(store, options.is_shadow);
+    if request.domain.is_empty() {
+        return Err(Status::invalid_argument("the request has no domain"));
+    }
+    if request.descriptors.is_empty() {
+        return Err(Status::invalid_argument("the request has no descriptors"));
+    }
+    let domain = config.domain(&request.domain);
+    let own_rules = match domain {
+        Some(_) => plan::own_rules(request)?,
+        None => Vec::new(),
+    };
+    let plan = Plan::new(domain, &own_rules, options, request)?;
     // The statistics of the store count the reasons of failures.
-    let decided = match tokio::time::timeout(options.deadline, decision).await {
+    let decided = match tokio::time::timeout(options.deadline, plan.decide(store)).await {
         Ok(Ok(decided)) => Some(decided),
         Ok(Err(_)) | Err(_) => plan.without_store(),
     };
@@ -45,12 +58,13 @@ pub(super) async fn decide<S: Store>(
             "the store of the limits has not answered",
         ));
     };
-    let mut response = plan.answer(&decided, options.is_shadow);
+    let mut response = plan.answer(&decided);
     if let Some(names) = &options.headers {
-        response.response_headers_to_add = headers::fields(names, &response.statuses);
+        response.response_headers_to_add = plan.headers(names, &response.statuses);
     }
     if options.dynamic_metadata {
-        response.dynamic_metadata = Some(metadata::of_call(request, &plan, &decided));
+        response.dynamic_metadata = Some(plan.metadata(&decided));
     }
+    plan.record(&decided, named);
     Ok(response)
 }

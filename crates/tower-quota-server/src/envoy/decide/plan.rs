@@ -1,23 +1,25 @@
 //! The limits of a call, and the counters that it charges.
 
-use core::ops::{Deref, Range};
+use core::ops::Range;
 use std::collections::HashSet;
 
 use smallvec::SmallVec;
 use tonic::Status;
-use tower_quota_core::{Charge, Name};
+use tower_quota_core::{Charge, Name, Quota};
 
-use crate::envoy::config::{Domain, EnvoyConfig, Rule};
+use crate::envoy::config::{Domain, Rule};
 use crate::envoy::counter;
-use crate::messages::RateLimitUnit;
+use crate::envoy::options::EnvoyOptions;
 use crate::messages::descriptors::RateLimitDescriptor;
 use crate::messages::ratelimit::RateLimitRequest;
-use crate::messages::ratelimit::rate_limit_response::rate_limit::Unit;
 
 /// A call with its limits and counters.
 pub(super) struct Plan<'c> {
+    pub(super) request: &'c RateLimitRequest,
+    pub(super) domain: Option<&'c Domain>,
+    pub(super) options: &'c EnvoyOptions,
     pub(super) asked: SmallVec<[Asked<'c>; 4]>,
-    pub(super) counters: SmallVec<[Counter; 4]>,
+    pub(super) counters: SmallVec<[Counter<'c>; 4]>,
     /// The names of the counters, one after the other.
     names: Vec<u8>,
     /// Whether refused calls count too.
@@ -26,61 +28,83 @@ pub(super) struct Plan<'c> {
 
 /// A descriptor of a call with its limit, if it has one.
 pub(super) struct Asked<'c> {
-    pub(super) rule: Option<Found<'c>>,
+    pub(super) rule: Option<&'c Rule>,
     /// The position of the counter, if the store counts the limit.
     pub(super) counter: Option<usize>,
     pub(super) hits: u64,
     /// Whether the hits are given back.
     pub(super) gives_back: bool,
+    limit: Name,
     name: Range<usize>,
 }
 
-/// A limit of the configuration or of the descriptor itself.
-pub(super) enum Found<'c> {
-    InTree(&'c Rule),
-    InDescriptor(Box<Rule>),
-}
-
 /// A counter of a call. Several descriptors may share it.
-pub(super) struct Counter {
+pub(super) struct Counter<'c> {
     pub(super) limit: Name,
-    /// The position of the first descriptor, which has the limit.
-    pub(super) first: usize,
+    pub(super) rule: &'c Rule,
+    pub(super) quota: &'c Quota,
     pub(super) hits: u64,
     /// The hits to give back.
     pub(super) back: u64,
     name: Range<usize>,
 }
 
+/// Makes the limits that come with descriptors, in the order of the descriptors.
+pub(super) fn own_rules(request: &RateLimitRequest) -> Result<Vec<Rule>, Status> {
+    let mut rules = Vec::new();
+    for descriptor in &request.descriptors {
+        let Some(limit) = &descriptor.limit else {
+            continue;
+        };
+        let unit = limit.unit().as_str_name();
+        let rule = Rule::of_descriptor(limit.requests_per_unit, unit).ok_or_else(|| {
+            let message = "the limit of a descriptor has no known unit: send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR";
+            Status::invalid_argument(message)
+        })?;
+        let rule = rule.map_err(|error| {
+            Status::invalid_argument(format!("the limit of a descriptor: {error}"))
+        })?;
+        rules.push(rule);
+    }
+    Ok(rules)
+}
+
 impl<'c> Plan<'c> {
     /// Finds the limits of a request.
-    pub(super) fn new(config: &'c EnvoyConfig, request: &RateLimitRequest) -> Result<Self, Status> {
-        if request.domain.is_empty() {
-            return Err(Status::invalid_argument("the request has no domain"));
-        }
-        if request.descriptors.is_empty() {
-            return Err(Status::invalid_argument("the request has no descriptors"));
-        }
-        let domain = config.domain(&request.domain);
+    pub(super) fn new(
+        domain: Option<&'c Domain>,
+        own_rules: &'c [Rule],
+        options: &'c EnvoyOptions,
+        request: &'c RateLimitRequest,
+    ) -> Result<Self, Status> {
         let mut plan = Self {
+            request,
+            domain,
+            options,
             asked: SmallVec::new(),
             counters: SmallVec::new(),
             names: Vec::new(),
             is_compatible: domain.is_some_and(|domain| domain.is_compatible),
         };
+        let mut own_rules = own_rules.iter();
         for descriptor in &request.descriptors {
             let start = plan.names.len();
-            let rule = match domain {
-                Some(domain) => plan.find(domain, request, descriptor)?,
-                None => None,
+            counter::push(&mut plan.names, &request.domain);
+            let (limit, rule) = match (domain, &descriptor.limit) {
+                (_, Some(_)) => (counter::OF_DESCRIPTOR, own_rules.next()),
+                (Some(domain), None) => (counter::OF_TREE, plan.find(domain, descriptor)),
+                (None, None) => (counter::OF_TREE, None),
             };
+            if let Some(own) = &descriptor.limit {
+                plan.name_own(own.unit().as_str_name(), descriptor);
+            }
+            let hits = descriptor.hits_addend;
             plan.asked.push(Asked {
                 rule,
                 counter: None,
-                hits: descriptor
-                    .hits_addend
-                    .unwrap_or(request.hits_addend.max(1).into()),
+                hits: hits.unwrap_or(request.hits_addend.max(1).into()),
                 gives_back: descriptor.is_negative_hits,
+                limit,
                 name: start..plan.names.len(),
             });
         }
@@ -90,123 +114,74 @@ impl<'c> Plan<'c> {
     }
 
     /// Finds the limit of a descriptor, and appends the name of its counter.
-    fn find(
-        &mut self,
-        domain: &'c Domain,
-        request: &RateLimitRequest,
-        descriptor: &RateLimitDescriptor,
-    ) -> Result<Option<Found<'c>>, Status> {
-        counter::push(&mut self.names, &request.domain);
-        let Some(limit) = &descriptor.limit else {
-            let rule = domain.find(&descriptor.entries, &mut self.names);
-            return Ok(rule.map(Found::InTree));
-        };
-        let unit = RateLimitUnit::try_from(limit.unit).unwrap_or_default();
-        // Limits of different units count apart.
-        counter::push(&mut self.names, unit.as_str_name());
+    fn find(&mut self, domain: &'c Domain, descriptor: &RateLimitDescriptor) -> Option<&'c Rule> {
+        domain.find(&descriptor.entries, |entry, found| {
+            let shared = found.shares.then_some(&*found.value);
+            counter::push_entry(&mut self.names, entry, shared);
+        })
+    }
+
+    /// Appends the name of the counter of a descriptor with its own limit. Limits of different units count apart.
+    fn name_own(&mut self, unit: &str, descriptor: &RateLimitDescriptor) {
+        counter::push(&mut self.names, unit);
         for entry in &descriptor.entries {
-            counter::push_entry(&mut self.names, &entry.key, &entry.value, None);
-        }
-        let unit = Unit::from_str_name(unit.as_str_name()).unwrap_or_default();
-        if unit == Unit::Unknown {
-            let message = "the limit of a descriptor has no known unit: send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR";
-            return Err(Status::invalid_argument(message));
-        }
-        match Rule::of_descriptor(limit.requests_per_unit, unit) {
-            Ok(rule) => Ok(Some(Found::InDescriptor(Box::new(rule)))),
-            Err(error) => Err(Status::invalid_argument(format!(
-                "the limit of a descriptor: {error}"
-            ))),
+            counter::push_entry(&mut self.names, entry, None);
         }
     }
 
     /// Drops each limit that another limit of the call replaces.
     fn drop_replaced(&mut self) {
-        let mut replaced: HashSet<&'c str> = HashSet::new();
-        for asked in &self.asked {
-            if let Some(Found::InTree(rule)) = asked.rule {
-                replaced.extend(rule.replaces.iter().map(|name| &**name));
-            }
-        }
+        let rules = self.asked.iter().filter_map(|asked| asked.rule);
+        let replaced: HashSet<&str> = rules
+            .flat_map(|rule| rule.replaces.iter().map(|name| &**name))
+            .collect();
         if replaced.is_empty() {
             return;
         }
         for asked in &mut self.asked {
-            let rule = asked.rule.as_deref();
-            if rule.is_some_and(|rule| {
-                !rule.is_unlimited() && replaced.contains(rule.shown.name.as_str())
-            }) {
-                asked.rule = None;
-            }
+            asked.rule = asked
+                .rule
+                .filter(|rule| rule.is_unlimited() || !replaced.contains(rule.shown.name.as_str()));
         }
     }
 
     /// Adds a counter for each limit. The store charges a counter once, with the hits of all its descriptors.
     fn add_counters(&mut self) -> Result<(), Status> {
-        for position in 0..self.asked.len() {
-            let asked = &self.asked[position];
-            let Some(rule) = asked.rule.as_ref().filter(|rule| rule.quota().is_some()) else {
-                continue;
-            };
-            let limit = rule.counter();
+        for asked in &mut self.asked {
+            let rule = asked.rule.and_then(|rule| Some((rule, rule.quota()?)));
+            let Some((rule, quota)) = rule else { continue };
             let name = &self.names[asked.name.clone()];
-            let mut known = self.counters.iter();
-            let known = known
-                .position(|known| known.limit == limit && &self.names[known.name.clone()] == name);
-            let counter = known.unwrap_or(self.counters.len());
-            if counter == Charge::MOST {
+            let known = self.counters.iter().position(|known| {
+                known.limit == asked.limit && &self.names[known.name.clone()] == name
+            });
+            let position = known.unwrap_or(self.counters.len());
+            if position == Charge::MOST {
                 let message = "the request has more than 32 limits: send fewer descriptors";
                 return Err(Status::invalid_argument(message));
             }
             if known.is_none() {
                 self.counters.push(Counter {
-                    limit,
-                    first: position,
+                    limit: asked.limit,
+                    rule,
+                    quota,
                     hits: 0,
                     back: 0,
                     name: asked.name.clone(),
                 });
             }
-            let (hits, gives_back) = (asked.hits, asked.gives_back);
-            let total = &mut self.counters[counter];
-            let total = if gives_back {
-                &mut total.back
-            } else {
-                &mut total.hits
+            let counter = &mut self.counters[position];
+            let total = match asked.gives_back {
+                true => &mut counter.back,
+                false => &mut counter.hits,
             };
-            *total = total.saturating_add(hits);
-            self.asked[position].counter = Some(counter);
+            *total = total.saturating_add(asked.hits);
+            asked.counter = Some(position);
         }
         Ok(())
     }
 
     /// Returns the bytes that name a counter.
-    pub(super) fn name(&self, counter: &Counter) -> &[u8] {
+    pub(super) fn name(&self, counter: &Counter<'_>) -> &[u8] {
         &self.names[counter.name.clone()]
-    }
-
-    /// Returns the limit of a counter.
-    pub(super) fn rule(&self, counter: &Counter) -> Option<&Rule> {
-        self.asked[counter.first].rule.as_deref()
-    }
-}
-
-impl Found<'_> {
-    const fn counter(&self) -> Name {
-        match self {
-            Self::InTree(_) => counter::OF_TREE,
-            Self::InDescriptor(_) => counter::OF_DESCRIPTOR,
-        }
-    }
-}
-
-impl Deref for Found<'_> {
-    type Target = Rule;
-
-    fn deref(&self) -> &Rule {
-        match self {
-            Self::InTree(rule) => rule,
-            Self::InDescriptor(rule) => rule,
-        }
     }
 }

@@ -1,0 +1,83 @@
+//! Counts the hits of a call.
+
+use super::charges::Decided;
+use super::plan::{Asked, Plan};
+use crate::envoy::config::{Allowance, Domain, Rule, name};
+use crate::envoy::counts::{Counts, Hits, NamedCounts};
+use crate::messages::descriptors::rate_limit_descriptor::Entry;
+
+impl Plan<'_> {
+    /// Counts the hits of each limit, as envoyproxy/ratelimit counts them.
+    pub(super) fn record(&self, decided: &Decided, named: &NamedCounts) {
+        let Some(domain) = self.domain else {
+            metrics::counter!("ratelimit_service_rate_limit_domain_not_found").increment(1);
+            return;
+        };
+        let is_refused = self.refuses(&decided.over);
+        if is_refused && self.options.is_shadow {
+            metrics::counter!("ratelimit_service_global_shadow_mode").increment(1);
+        }
+        for (asked, descriptor) in self.asked.iter().zip(&self.request.descriptors) {
+            let Some(rule) = asked.rule.filter(|rule| !rule.is_unlimited()) else {
+                continue;
+            };
+            if asked.gives_back {
+                continue;
+            }
+            let mut hits = self.hits(asked, rule, decided, is_refused);
+            if rule.is_shadow {
+                hits.shadow = hits.over;
+            }
+            let (entries, name) = (&descriptor.entries, &self.request.domain);
+            if descriptor.limit.is_some() {
+                // Without values, because gateways read the values of such descriptors from requests.
+                let keys = entries.iter().map(|entry| entry.key.clone());
+                named.add(name, keys.collect(), hits);
+            } else if !rule.names_values
+                || !named.add(name, path(domain, entries, Some(rule)), hits)
+            {
+                let counts = || Counts::new(name, &path(domain, entries, None));
+                rule.counts.get_or_init(counts).add(hits);
+            }
+        }
+    }
+
+    fn hits(&self, asked: &Asked<'_>, rule: &Rule, decided: &Decided, is_refused: bool) -> Hits {
+        if let Allowance::Nothing = rule.allowance {
+            return Hits::split(0, asked.hits, 0, 0);
+        }
+        let counter = asked.counter.unwrap_or_default();
+        let (Some(status), Some(is_over)) =
+            (decided.statuses.get(counter), decided.over.get(counter))
+        else {
+            // The store has failed.
+            return Hits {
+                total: asked.hits,
+                ..Hits::default()
+            };
+        };
+        let limit = status.limit;
+        let used = (limit + status.debt()).saturating_sub(status.remaining());
+        let is_taken = rule.post_charge || self.is_compatible || !is_refused && !is_over;
+        let before = match is_taken {
+            true => used.saturating_sub(self.counters[counter].hits),
+            false => used,
+        };
+        let near = limit.saturating_mul(self.options.near_limit_percent) / 100;
+        Hits::split(before, asked.hits, near, limit)
+    }
+}
+
+/// Returns the names of the descriptors. A rule chooses the values of the request that are named.
+fn path(domain: &Domain, entries: &[Entry], rule: Option<&Rule>) -> Vec<String> {
+    let mut path = Vec::new();
+    domain.find(entries, |entry, descriptor| {
+        let names_value = rule.is_some_and(|rule| rule.is_detailed || descriptor.names_value);
+        let value = match names_value && !descriptor.shares {
+            true => &entry.value,
+            false => &*descriptor.value,
+        };
+        path.push(name(&entry.key, value));
+    });
+    path
+}
