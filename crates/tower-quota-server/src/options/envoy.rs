@@ -109,6 +109,14 @@ impl EnvoyFlags {
         Some(folder)
     }
 
+    /// Returns whether `/healthcheck` fails until the first limits are loaded. envoyproxy/ratelimit serves no port before it
+    /// has the limits of a control plane.
+    #[must_use]
+    pub fn needs_limits(&self) -> bool {
+        let is_xds = self.folder().is_none() && self.config_type == ConfigType::GrpcXdsSotw;
+        self.healthy_with_limits || is_xds && !self.start_without_limits
+    }
+
     pub(crate) fn options(&self) -> EnvoyOptions {
         let names = HeaderNames {
             limit: self.limit_header.clone(),

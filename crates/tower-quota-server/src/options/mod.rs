@@ -13,6 +13,7 @@ mod values;
 
 use std::ffi::OsString;
 
+use crate::envoy::XdsOptions;
 use crate::http::HttpFlags;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
@@ -40,11 +41,14 @@ pub struct Options {
     #[command(flatten)]
     pub rules: RulesFlags,
     /// Flags of the HTTP doors.
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "HTTP")]
     pub http: HttpFlags,
     /// Flags of Envoy's protocol.
     #[command(flatten)]
     pub envoy: EnvoyFlags,
+    /// Flags of a control plane.
+    #[command(flatten, next_help_heading = "Limits by xDS")]
+    pub xds: XdsOptions,
     /// Flags of the counters.
     #[command(flatten)]
     pub store: StoreFlags,

@@ -10,7 +10,7 @@ use tonic_health::server::HealthReporter;
 use tower_quota_core::{BoxStore, Charge, Key, Name, Operation, Quota, RefusalCache, Store};
 
 use super::health::{Health, Source};
-use crate::envoy::{EnvoyDoor, EnvoyFiles};
+use crate::envoy::{EnvoyConfig, EnvoyDoor, EnvoySource, Problems};
 use crate::messages::ratelimit::rate_limit_service_server::SERVICE_NAME;
 use crate::metrics::{self, Recorder};
 use crate::store::ServerStore;
@@ -22,6 +22,8 @@ const LOOK: Duration = Duration::from_secs(1);
 const UPKEEP: Duration = Duration::from_secs(5);
 /// A key that no client has.
 const PROBE: Name = Name::new("server probe");
+
+type Door = EnvoyDoor<RefusalCache<BoxStore>>;
 
 /// Returns a clock that does not hurry after a pause.
 fn ticks(period: Duration) -> Interval {
@@ -44,24 +46,23 @@ async fn every_blocking<T: Send + 'static>(state: T, look: fn(&mut T)) {
     }
 }
 
-/// Replaces the limits whenever their files change. Files with problems leave the limits as they are.
-pub(super) async fn files(
-    files: EnvoyFiles,
-    door: EnvoyDoor<RefusalCache<BoxStore>>,
-    source: Source,
-) {
-    every_blocking((files, door, source), |(files, door, source)| {
-        match files.poll() {
-            Some(Ok(config)) => {
-                let limits = config.limits();
-                door.replace(config);
-                source.loaded(limits);
-            }
-            Some(Err(problems)) => source.rejected(&problems),
-            None => {}
+/// Follows the limits of Envoy. Limits with problems leave the earlier ones as they are.
+pub(super) async fn limits(mut source: EnvoySource, door: Door, health: Source) {
+    loop {
+        put(source.next().await, &door, &health);
+    }
+}
+
+/// Puts limits in force, and reports them.
+pub(super) fn put(limits: Result<EnvoyConfig, Problems>, door: &Door, health: &Source) {
+    match limits {
+        Ok(config) => {
+            let limits = config.limits();
+            door.replace(config);
+            health.loaded(limits);
         }
-    })
-    .await;
+        Err(problems) => health.rejected(&problems),
+    }
 }
 
 /// Replaces the certificates of a port whenever their files change.

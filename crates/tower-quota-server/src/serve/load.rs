@@ -1,14 +1,14 @@
 //! Loads everything that a server needs, and collects all errors.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tower_quota_redis::{RedisOptions, RedisStore};
 
 use super::connections::Protocol;
 use super::error::{StartError, StartErrors};
 use super::parts::{Documents, Parts};
-use crate::envoy::{EnvoyConfig, EnvoyDoor, EnvoyFiles, Problems};
+use crate::envoy::{EnvoyConfig, EnvoyDoor, EnvoySource, Problems};
 use crate::options::{ConfigType, Foreign, Options, StoreFlags, TlsFiles, foreign};
 use crate::store::ServerStore;
 use crate::tls::{Certificates, LastRead};
@@ -16,17 +16,18 @@ use crate::tls::{Certificates, LastRead};
 /// What a server has loaded.
 pub(super) struct Loaded {
     pub(super) parts: Parts,
-    pub(super) files: Option<LoadedFiles>,
+    pub(super) source: Option<LoadedSource>,
     pub(super) grpc: Option<(Certificates, LastRead)>,
     pub(super) http: Option<(Certificates, LastRead)>,
     pub(super) admin: Option<(Certificates, LastRead)>,
 }
 
-/// The files with the limits of Envoy, and what they say.
-pub(super) struct LoadedFiles {
-    pub(super) folder: PathBuf,
-    pub(super) files: EnvoyFiles,
-    pub(super) limits: Result<(usize, usize), Problems>,
+/// The source of the limits of Envoy, and what it has said first.
+pub(super) struct LoadedSource {
+    pub(super) place: String,
+    pub(super) source: EnvoySource,
+    /// The first limits. An xDS server is asked while the server serves.
+    pub(super) first: Option<Result<EnvoyConfig, Problems>>,
 }
 
 impl Loaded {
@@ -39,12 +40,11 @@ impl Loaded {
                 Foreign::Note(message) => tracing::warn!("{message}"),
             }
         }
-        let opened = open_files(options);
-        let (files, config) = errors.unless(opened).flatten().unzip();
-        let has_limits = files.is_some() || options.rules.rules.is_some();
-        if !has_limits && options.envoy.folder().is_none() {
+        let opened = open_source(options).await;
+        if let (Ok(None), None) = (&opened, &options.rules.rules) {
             errors.add(StartError::NoLimits);
         }
+        let source = errors.unless(opened).flatten();
         let store = errors.unless(open_store(&options.store).await);
         let mut rules = options.rules.clone();
         if is_check {
@@ -80,14 +80,16 @@ impl Loaded {
         };
         let mut settings = options.envoy.options();
         settings.deadline = options.store.deadline;
-        let envoy = config.map(|config| EnvoyDoor::new(config, store.cached().clone(), settings));
+        let envoy = source
+            .as_ref()
+            .map(|_| EnvoyDoor::new(EnvoyConfig::default(), store.cached().clone(), settings));
         Ok(Self {
             parts: Parts {
                 store,
                 envoy,
                 documents,
             },
-            files,
+            source,
             grpc,
             http,
             admin,
@@ -95,33 +97,33 @@ impl Loaded {
     }
 }
 
-/// Opens the files with the limits of Envoy. Unusable files are an error, unless the server may start without limits.
-fn open_files(options: &Options) -> Result<Option<(LoadedFiles, EnvoyConfig)>, StartError> {
+/// Opens the source of the limits of Envoy. Unusable files are an error, unless the server may start without limits.
+async fn open_source(options: &Options) -> Result<Option<LoadedSource>, StartError> {
     let flags = &options.envoy;
-    let Some(folder) = flags.folder() else {
-        return match flags.config_type {
-            ConfigType::File => Ok(None),
-            ConfigType::GrpcXdsSotw => Err(StartError::Flags(
-                "--config-type GRPC_XDS_SOTW (CONFIG_TYPE) is not supported yet: give --envoy PATH"
-                    .into(),
-            )),
+    if let Some(folder) = flags.folder() {
+        let mut source = EnvoySource::files(&folder, flags.merge_domains);
+        let first = source.next().await;
+        return match first {
+            Err(problems) if !flags.start_without_limits => {
+                Err(StartError::Limits { folder, problems })
+            }
+            first => Ok(Some(LoadedSource {
+                place: folder.display().to_string(),
+                source,
+                first: Some(first),
+            })),
         };
-    };
-    let (files, opened) = EnvoyFiles::watch(&folder, flags.merge_domains);
-    let (config, limits) = match opened {
-        Ok(config) => {
-            let limits = (config.domains(), config.limits());
-            (config, Ok(limits))
-        }
-        Err(problems) if flags.start_without_limits => (EnvoyConfig::default(), Err(problems)),
-        Err(problems) => return Err(StartError::Limits { folder, problems }),
-    };
-    let files = LoadedFiles {
-        folder,
-        files,
-        limits,
-    };
-    Ok(Some((files, config)))
+    }
+    if flags.config_type == ConfigType::File {
+        return Ok(None);
+    }
+    let source = EnvoySource::xds(&options.xds, flags.merge_domains);
+    let source = source.map_err(|problems| StartError::Flags(problems.to_string()))?;
+    Ok(Some(LoadedSource {
+        place: format!("the xDS server {}", options.xds.server),
+        source,
+        first: None,
+    }))
 }
 
 async fn open_store(flags: &StoreFlags) -> Result<ServerStore, StartError> {

@@ -35,7 +35,7 @@ use tonic_health::server::HealthReporter;
 use self::connections::{Bounds, Port, Protocol};
 pub use self::error::{StartError, StartErrors};
 pub use self::health::{Health, Source};
-use self::load::Loaded;
+use self::load::{Loaded, LoadedSource};
 use self::parts::Parts;
 use self::wait::sleep;
 use crate::metrics::Recorder;
@@ -91,25 +91,23 @@ impl BoundServer {
                 .as_ref()
                 .map(|documents| documents.live.clone()),
             options.store.ready_with_redis,
-            options.envoy.healthy_with_limits,
+            options.envoy.needs_limits(),
         );
         let probe = followers::probe(parts.store.clone(), health.clone());
         followers.push(Box::pin(probe));
         let mut limits = Vec::new();
-        if let (Some(files), Some(door)) = (loaded.files, &parts.envoy) {
+        if let (Some(loaded), Some(door)) = (loaded.source, &parts.envoy) {
             let source = health.source("the limits of Envoy");
-            let folder = files.folder.display();
-            match files.limits {
-                Ok((domains, count)) => {
-                    source.loaded(count);
-                    limits.push(format!("{folder} (domains: {domains}, limits: {count})"));
-                }
-                Err(problems) => {
-                    source.rejected(&problems);
-                    limits.push(format!("{folder} (no limits yet)"));
-                }
+            let count = loaded.first.as_ref().map(|first| match first {
+                Ok(config) => format!("domains: {}, limits: {}", config.domains(), config.limits()),
+                Err(_) => "no limits yet".to_owned(),
+            });
+            let count = count.unwrap_or_else(|| "no limits yet".into());
+            limits.push(format!("{} ({count})", loaded.place));
+            if let Some(first) = loaded.first {
+                followers::put(first, door, &source);
             }
-            let follower = followers::files(files.files, door.clone(), source);
+            let follower = followers::limits(loaded.source, door.clone(), source);
             followers.push(Box::pin(follower));
         }
         if let (Some(documents), Some(path)) = (&parts.documents, &options.rules.rules) {
@@ -286,10 +284,13 @@ async fn bind(
 /// Returns all flags and files that cannot be used.
 pub async fn check(options: &Options) -> Result<(), StartErrors> {
     let loaded = Loaded::load(options, true).await?;
-    if let Some(files) = loaded.files
-        && let Err(problems) = files.limits
+    if let Some(LoadedSource {
+        place,
+        first: Some(Err(problems)),
+        ..
+    }) = loaded.source
     {
-        let folder = files.folder;
+        let folder = place.into();
         return Err(StartError::Limits { folder, problems }.into());
     }
     let health = Health::new("memory", None, false, false);

@@ -115,3 +115,30 @@ async fn server_without_limits_is_not_ready() {
         assert_eq!(get(http, "/healthcheck").0, 200);
     }
 }
+
+#[tokio::test]
+async fn server_of_a_control_plane_is_not_ready_before_the_limits() {
+    for (force, healthcheck) in [("false", 500), ("true", 200)] {
+        let variables = [
+            ("CONFIG_TYPE", "GRPC_XDS_SOTW"),
+            ("CONFIG_GRPC_XDS_SERVER_URL", "127.0.0.1:1"),
+            ("FORCE_START_WITHOUT_INITIAL_CONFIG", force),
+        ];
+        let server = Server::start_with(&[], &variables);
+        assert!(
+            server
+                .line
+                .contains("the xDS server 127.0.0.1:1 (no limits yet)"),
+            "{}",
+            server.line
+        );
+        let http = server.http();
+        until("the outage is visible", || {
+            get(http, "/readyz").1.contains("no limits yet: ")
+        })
+        .await;
+        assert_eq!(get(http, "/readyz").0, 503);
+        assert_eq!(get(http, "/healthcheck").0, healthcheck);
+        assert_eq!(get(http, "/healthz").0, 200);
+    }
+}
