@@ -83,10 +83,11 @@ impl LeasePlan {
 
     pub(crate) fn own_status(&self, status: &LimitStatus, held: u64) -> LimitStatus {
         let limit = self.asked.capacity();
-        let remaining = status.remaining().saturating_add(held).min(limit);
+        let remaining = status.remaining().saturating_add(held);
+        let balance = signed(remaining.min(limit)) - signed(status.debt());
         LimitStatus {
             limit,
-            left: Left::new(remaining, status.reset_after()),
+            left: Left::of_balance(balance, status.reset_after()),
             ..*status
         }
     }
@@ -95,6 +96,10 @@ impl LeasePlan {
         let rate = self.asked.units();
         ratio(units, micros(self.asked.period()), rate, rate - 1)
     }
+}
+
+fn signed(units: u64) -> i64 {
+    i64::try_from(units).unwrap_or(i64::MAX)
 }
 
 fn ratio(count: u64, numerator: u64, denominator: u64, rounding: u64) -> u64 {
@@ -111,7 +116,7 @@ pub(crate) fn is_leasable(charge: &Charge<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tower_quota_core::{Key, Penalty};
+    use tower_quota_core::{Key, Name, Outcome, Penalty};
 
     use super::*;
 
@@ -177,6 +182,35 @@ mod tests {
         let short = Quota::new(100, Duration::from_millis(400)).sliding_log();
         for quota in [tiny, strict, short, Quota::per_second(1_000).leaky_bucket()] {
             assert_eq!(plan_of(&quota, LONGEST), None, "{quota:?}");
+        }
+    }
+
+    #[test]
+    fn own_status_keeps_debt_beyond_held_units() {
+        let quota = Quota::per_minute(1_000).fixed_window();
+        let plan = plan_of(&quota, LONGEST).unwrap();
+        for (stored, held, expected) in [
+            (-100, 0, (0, 100)),
+            (-100, 30, (0, 70)),
+            (-100, 130, (30, 0)),
+            (900, 30, (930, 0)),
+            (990, 30, (1_000, 0)),
+        ] {
+            let status = LimitStatus {
+                name: Name::new("minute"),
+                limit: 1_000,
+                left: Left::of_balance(stored, Duration::from_secs(9)),
+                taken: 0,
+                outcome: Outcome::Allow,
+                is_shadow: false,
+            };
+            let status = plan.own_status(&status, held);
+            assert_eq!(
+                (status.remaining(), status.debt()),
+                expected,
+                "{stored} {held}"
+            );
+            assert_eq!(status.reset_after(), Duration::from_secs(9));
         }
     }
 
