@@ -6,6 +6,7 @@ mod cases;
 mod collisions;
 mod connections;
 mod folders;
+mod leases;
 mod outages;
 mod properties;
 mod requests;

@@ -6,7 +6,7 @@ use tower_quota_core::{
 };
 
 use super::plan::{Counter, Plan};
-use crate::envoy::config::OnStoreFailure;
+use crate::envoy::config::{Allowance, OnStoreFailure};
 use crate::envoy::counter;
 
 type Charges<'p> = SmallVec<[Charge<'p>; 4]>;
@@ -32,12 +32,16 @@ impl Plan<'_> {
             .collect();
         let quotas = self.asked.iter().filter(|asked| self.is_quota(asked));
         let has_quotas = quotas.count() > 1;
-        let charges: Charges<'_> = self
-            .counters
-            .iter()
-            .zip(&keys)
-            .map(|(counter, key)| self.charge(counter, key, has_quotas))
-            .collect();
+        let is_refundable = has_quotas || self.may_give_back();
+        let mut charges = Charges::new();
+        for (counter, key) in self.counters.iter().zip(&keys) {
+            let charge = self.charge(counter, key, has_quotas);
+            // Leased units have instants of their own, and a refund has one. Hits to give back were never charged.
+            charges.push(match is_refundable && counter.back == 0 {
+                true => charge.refundable(),
+                false => charge,
+            });
+        }
         let mut decision = Decision::default();
         if !charges.is_empty() && !store.check_at_once(&charges, &mut decision) {
             decision = store.check(&charges).await?;
@@ -54,6 +58,14 @@ impl Plan<'_> {
         };
         self.settle(store, &charges, decision, &mut decided).await?;
         Ok(decided)
+    }
+
+    /// Returns whether the call gives hits back, or may be refused after the store has admitted it.
+    fn may_give_back(&self) -> bool {
+        let mut counters = self.counters.iter();
+        let mut rules = self.asked.iter().filter_map(|asked| asked.rule);
+        counters.any(|counter| counter.back > 0 || counter.rule.post_charge)
+            || rules.any(|rule| matches!(rule.allowance, Allowance::Nothing))
     }
 
     fn charge<'a>(
