@@ -29,6 +29,7 @@ mod redis;
 mod reload;
 mod report;
 mod rules;
+mod server;
 mod simulation;
 mod traffic;
 mod turns;
@@ -56,6 +57,9 @@ struct Arguments {
     /// Writes the figures of a suite as JSON to this file too.
     #[arg(long, global = true, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// The program of Envoy, for the suite `server`. Defaults to the one that scripts/gateways installs.
+    #[arg(long, global = true, value_name = "FILE")]
+    envoy: Option<PathBuf>,
 }
 
 /// What to do. The hidden tasks are processes that a suite or a script starts.
@@ -89,6 +93,8 @@ enum Task {
     DistributedNode(distributed::Node),
     #[command(hide = true)]
     ReloadNode(reload::Node),
+    #[command(hide = true)]
+    PlainGrpc { port: u16 },
     /// A fixed number of decisions, for `scripts/instructions` to count. Without a case, the names of all.
     #[command(hide = true)]
     Work {
@@ -134,10 +140,12 @@ enum Suite {
     Reload,
     /// 10,000 blocks on two instances, and a log that the built command `tower-quota` replays.
     Operations,
+    /// The built command `tower-quota-server`, next to a plain gRPC service, and behind Envoy.
+    Server,
 }
 
 impl Suite {
-    fn run(self, quick: bool) -> Outcome<Report> {
+    fn run(self, quick: bool, envoy: Option<&Path>) -> Outcome<Report> {
         match self {
             Self::Memory => memory::run(quick),
             Self::Threads => memory::threads(quick),
@@ -153,16 +161,22 @@ impl Suite {
             Self::Rules => rules::run(quick),
             Self::Reload => reload::run(quick),
             Self::Operations => operations::run(quick),
+            Self::Server => server::run(quick, envoy),
         }
     }
 }
 
 fn main() -> ExitCode {
-    let Arguments { task, quick, json } = Arguments::parse();
+    let Arguments {
+        task,
+        quick,
+        json,
+        envoy,
+    } = Arguments::parse();
     // Before the suite adds a load of its own.
     let load = load();
     let outcome = match task {
-        Task::Suite(suite) => suite.run(quick).and_then(|mut report| {
+        Task::Suite(suite) => suite.run(quick, envoy.as_deref()).and_then(|mut report| {
             report.publish(quick, load, json.as_deref())?;
             if quick {
                 Ok(())
@@ -181,6 +195,7 @@ fn main() -> ExitCode {
         Task::FloodWorker(scene) => flood::worker(&scene),
         Task::DistributedNode(node) => distributed::node(&node),
         Task::ReloadNode(node) => reload::node(&node),
+        Task::PlainGrpc { port } => server::plain(port),
         Task::Work { case, decisions } => work::run(case.as_deref(), decisions),
         Task::Time { cases } => work::time(&cases),
         Task::Conditions => serde_json::to_string(&Conditions::present(false, load))
