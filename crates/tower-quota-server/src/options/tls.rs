@@ -68,73 +68,42 @@ pub struct TlsFiles {
 }
 
 impl TlsFlags {
-    /// Returns the files of the gRPC port.
+    /// Returns the files of a port, if the port serves TLS. The ports are `grpc`, `http` and `admin`.
     ///
     /// # Errors
     /// Returns the flag that is missing.
-    pub fn grpc(&self) -> Result<Option<TlsFiles>, String> {
-        let client_ca = self.grpc_tls_client_ca.as_ref();
-        let files = files(
-            "grpc",
-            &self.grpc_tls_cert,
-            &self.grpc_tls_key,
-            client_ca.or(self.grpc_tls_ca_cert.as_ref()),
-        );
-        match (self.grpc_tls, files) {
-            (Some(false), _) => Ok(None),
-            (Some(true), Ok(None)) => Err("--grpc-tls (GRPC_SERVER_USE_TLS) has no certificate: give --grpc-tls-cert and --grpc-tls-key".into()),
-            (_, files) => files,
+    pub fn files(&self, port: &str) -> Result<Option<TlsFiles>, String> {
+        let (certificate, key, client_ca) = match port {
+            "grpc" if self.grpc_tls == Some(false) => return Ok(None),
+            "grpc" => (
+                &self.grpc_tls_cert,
+                &self.grpc_tls_key,
+                self.grpc_tls_client_ca
+                    .as_ref()
+                    .or(self.grpc_tls_ca_cert.as_ref()),
+            ),
+            "http" => (
+                &self.http_tls_cert,
+                &self.http_tls_key,
+                self.http_tls_client_ca.as_ref(),
+            ),
+            _ => (
+                &self.admin_tls_cert,
+                &self.admin_tls_key,
+                self.admin_tls_client_ca.as_ref(),
+            ),
+        };
+        let wants_tls = client_ca.is_some() || port == "grpc" && self.grpc_tls == Some(true);
+        match (certificate, key) {
+            (Some(certificate), Some(key)) => Ok(Some(TlsFiles {
+                certificate: certificate.clone(),
+                key: key.clone(),
+                client_ca: client_ca.cloned(),
+            })),
+            (None, None) if !wants_tls => Ok(None),
+            _ => Err(format!(
+                "TLS of the {port} port needs a certificate and its key: give --{port}-tls-cert and --{port}-tls-key"
+            )),
         }
-    }
-
-    /// Returns the files of the HTTP port.
-    ///
-    /// # Errors
-    /// Returns the flag that is missing.
-    pub fn http(&self) -> Result<Option<TlsFiles>, String> {
-        files(
-            "http",
-            &self.http_tls_cert,
-            &self.http_tls_key,
-            self.http_tls_client_ca.as_ref(),
-        )
-    }
-
-    /// Returns the files of the admin port.
-    ///
-    /// # Errors
-    /// Returns the flag that is missing.
-    pub fn admin(&self) -> Result<Option<TlsFiles>, String> {
-        files(
-            "admin",
-            &self.admin_tls_cert,
-            &self.admin_tls_key,
-            self.admin_tls_client_ca.as_ref(),
-        )
-    }
-}
-
-fn files(
-    port: &str,
-    certificate: &Option<PathBuf>,
-    key: &Option<PathBuf>,
-    client_ca: Option<&PathBuf>,
-) -> Result<Option<TlsFiles>, String> {
-    match (certificate, key) {
-        (Some(certificate), Some(key)) => Ok(Some(TlsFiles {
-            certificate: certificate.clone(),
-            key: key.clone(),
-            client_ca: client_ca.cloned(),
-        })),
-        (Some(_), None) => Err(format!(
-            "--{port}-tls-cert has no key: give --{port}-tls-key"
-        )),
-        (None, Some(_)) => Err(format!(
-            "--{port}-tls-key has no certificate: give --{port}-tls-cert"
-        )),
-        (None, None) if client_ca.is_some() => Err(format!(
-            "--{port}-tls-client-ca has no certificate of the server: give --{port}-tls-cert and --{port}-tls-key"
-        )),
-        (None, None) => Ok(None),
     }
 }

@@ -1,5 +1,6 @@
 //! Loads everything that a server needs, and collects all errors.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use super::connections::Protocol;
 use super::error::{StartError, StartErrors};
 use super::parts::{Documents, Parts};
 use crate::envoy::{EnvoyConfig, EnvoyDoor, EnvoySource, Problems};
-use crate::options::{ConfigType, Foreign, Options, StoreFlags, TlsFiles, foreign};
+use crate::options::{ConfigType, Foreign, Options, StoreFlags, TlsFlags, foreign};
 use crate::store::ServerStore;
 use crate::tls::{Certificates, LastRead};
 
@@ -17,9 +18,8 @@ use crate::tls::{Certificates, LastRead};
 pub(super) struct Loaded {
     pub(super) parts: Parts,
     pub(super) source: Option<LoadedSource>,
-    pub(super) grpc: Option<(Certificates, LastRead)>,
-    pub(super) http: Option<(Certificates, LastRead)>,
-    pub(super) admin: Option<(Certificates, LastRead)>,
+    /// The certificates of each port with TLS.
+    pub(super) certificates: HashMap<&'static str, (Certificates, LastRead)>,
 }
 
 /// The source of the limits of Envoy, and what it has said first.
@@ -46,6 +46,10 @@ impl Loaded {
         }
         let source = errors.unless(opened).flatten();
         let store = errors.unless(open_store(&options.store).await);
+        if options.rules.are_in_redis() && options.store.redis.is_none() {
+            let fix = "--rules redis (TOWER_QUOTA_RULES) needs a Redis: give --redis URL";
+            errors.add(StartError::Flags(fix.into()));
+        }
         let mut rules = options.rules.clone();
         if is_check {
             rules.rules_copy = None;
@@ -61,20 +65,13 @@ impl Loaded {
                 .flatten(),
             None => None,
         };
-        let flags = &options.tls;
-        let mut certificates =
-            |port, files: Result<Option<TlsFiles>, String>, protocol: Protocol| {
-                let opened = files.map_err(StartError::Flags).and_then(|files| {
-                    let opened = files.map(|files| Certificates::open(files, protocol.alpn()));
-                    opened
-                        .transpose()
-                        .map_err(|error| StartError::Tls { port, error })
-                });
-                errors.unless(opened).flatten()
-            };
-        let grpc = certificates("grpc", flags.grpc(), Protocol::Grpc);
-        let http = certificates("http", flags.http(), Protocol::Http);
-        let admin = certificates("admin", flags.admin(), Protocol::Admin);
+        let mut certificates = HashMap::new();
+        for protocol in [Protocol::Grpc, Protocol::Http, Protocol::Admin] {
+            let opened = open_certificates(&options.tls, protocol);
+            if let Some(opened) = errors.unless(opened).flatten() {
+                certificates.insert(protocol.name(), opened);
+            }
+        }
         let Some(store) = store.filter(|_| errors.is_empty()) else {
             return Err(errors);
         };
@@ -90,9 +87,7 @@ impl Loaded {
                 documents,
             },
             source,
-            grpc,
-            http,
-            admin,
+            certificates,
         })
     }
 }
@@ -124,6 +119,19 @@ async fn open_source(options: &Options) -> Result<Option<LoadedSource>, StartErr
         source,
         first: None,
     }))
+}
+
+fn open_certificates(
+    flags: &TlsFlags,
+    protocol: Protocol,
+) -> Result<Option<(Certificates, LastRead)>, StartError> {
+    let port = protocol.name();
+    let Some(files) = flags.files(port).map_err(StartError::Flags)? else {
+        return Ok(None);
+    };
+    let opened = Certificates::open(files, protocol.alpn());
+    let opened = opened.map_err(|error| StartError::Tls { port, error })?;
+    Ok(Some(opened))
 }
 
 async fn open_store(flags: &StoreFlags) -> Result<ServerStore, StartError> {

@@ -32,7 +32,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tonic_health::server::HealthReporter;
 
-use self::connections::{Bounds, Port, Protocol};
+use self::connections::{Port, Protocol};
 pub use self::error::{StartError, StartErrors};
 pub use self::health::{Health, Source};
 use self::load::{Loaded, LoadedSource};
@@ -40,14 +40,7 @@ use self::parts::Parts;
 use self::wait::sleep;
 use crate::metrics::Recorder;
 use crate::options::{Options, PortFlags};
-use crate::tls::{Certificates, LastRead};
 
-/// The most connections of the admin port, and of the port for the metrics alone.
-const ADMIN_CONNECTIONS: usize = 64;
-/// The time without a call after which a gRPC connection ends.
-const GRPC_IDLE: Duration = Duration::from_secs(300);
-/// The longest time until a response for HTTP, as limits may delay requests, by 30 seconds unless a document says more.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// The longest time for the documents, and for leases and refunds, to be given back.
 const CLOSE: Duration = Duration::from_secs(2);
 
@@ -115,46 +108,28 @@ impl BoundServer {
             limits.push(format!("{} (limits: {count})", path.display()));
         }
         let flags = &options.ports;
-        descriptors::warn(flags.grpc_connections + flags.http_connections + 2 * ADMIN_CONNECTIONS);
-        let (grpc_router, reporter) = doors::grpc(&parts);
-        let metrics_router = doors::metrics(&flags.metrics_path, &parts, &recorder);
-        let admin_router = doors::admin(options, &parts, &health, metrics_router.clone())?;
-        let mut follow = |name, opened: Option<(Certificates, LastRead)>| {
-            let (certificates, last) = opened?;
-            let certificates = Arc::new(certificates);
-            let follower = followers::certificates(name, Arc::clone(&certificates), last);
-            followers.push(Box::pin(follower));
-            Some(certificates)
+        descriptors::warn(flags.grpc_connections + flags.http_connections);
+        let (grpc, reporter) = doors::grpc(&parts);
+        let http = doors::http(options, &parts, &health);
+        let metrics = doors::metrics(&flags.metrics_path, &parts, &recorder);
+        let admin = doors::admin(options, &parts, &health, metrics.clone())?;
+        let mut certificates = loaded.certificates;
+        let mut port = |protocol: Protocol, router| {
+            let certificates = certificates.remove(protocol.name()).map(|(read, last)| {
+                let read = Arc::new(read);
+                let follower = followers::certificates(protocol.name(), Arc::clone(&read), last);
+                followers.push(Box::pin(follower));
+                read
+            });
+            Arc::new(Port::new(protocol, flags, certificates, router))
         };
-        let mut bounds = Bounds::new(Protocol::Grpc, flags.grpc_connections);
-        bounds.idle = GRPC_IDLE;
-        (bounds.age, bounds.age_grace) = (flags.grpc_age, flags.grpc_age_grace);
-        let certificates = follow("grpc", loaded.grpc);
-        let grpc = bind(
-            "grpc",
-            flags.grpc_address(),
-            bounds,
-            certificates,
-            grpc_router,
-        )
-        .await?;
-        let mut bounds = Bounds::new(Protocol::Http, flags.http_connections);
-        // A request may wait for its turn.
-        bounds.request = LONGEST_WAIT;
-        let certificates = follow("http", loaded.http);
-        let http = bind(
-            "http",
-            flags.http_address(),
-            bounds,
-            certificates,
-            doors::http(options, &parts, &health),
-        )
-        .await?;
-        let bounds = Bounds::new(Protocol::Admin, ADMIN_CONNECTIONS);
-        let certificates = follow("admin", loaded.admin);
-        let admin = bind("admin", flags.admin, bounds, certificates, admin_router).await?;
+        let grpc = BoundPort::bind(port(Protocol::Grpc, grpc), flags.grpc_address()).await?;
+        let http = BoundPort::bind(port(Protocol::Http, http), flags.http_address()).await?;
+        let admin = BoundPort::bind(port(Protocol::Admin, admin), flags.admin).await?;
         let metrics = match flags.metrics {
-            Some(address) => Some(bind("metrics", address, bounds, None, metrics_router).await?),
+            Some(address) => {
+                Some(BoundPort::bind(port(Protocol::Metrics, metrics), address).await?)
+            }
             None => None,
         };
         let reports = followers::reports(health.clone(), reporter.clone());
@@ -256,26 +231,21 @@ impl BoundServer {
     }
 }
 
-async fn bind(
-    name: &'static str,
-    address: SocketAddr,
-    bounds: Bounds,
-    certificates: Option<Arc<Certificates>>,
-    router: Router,
-) -> Result<BoundPort, StartError> {
-    let refused = |error| StartError::Address {
-        port: name,
-        address,
-        error,
-    };
-    let listener = TcpListener::bind(address).await.map_err(refused)?;
-    let address = listener.local_addr().map_err(refused)?;
-    let port = Arc::new(Port::new(name, bounds, certificates, router));
-    Ok(BoundPort {
-        port,
-        listener,
-        address,
-    })
+impl BoundPort {
+    async fn bind(port: Arc<Port>, address: SocketAddr) -> Result<Self, StartError> {
+        let refused = |error| StartError::Address {
+            port: port.name(),
+            address,
+            error,
+        };
+        let listener = TcpListener::bind(address).await.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        Ok(Self {
+            port,
+            listener,
+            address,
+        })
+    }
 }
 
 /// Checks everything that a server with these flags would load, without Redis.

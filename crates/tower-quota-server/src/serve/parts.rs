@@ -36,20 +36,17 @@ impl Documents {
         let Some(path) = &flags.rules else {
             return Ok(None);
         };
-        let (mut options, mut shared) = (LiveOptions::new(), None);
+        let mut options = LiveOptions::new();
         if let Some(redis) = store.redis() {
-            let rules = RedisRules::from_store(redis)?;
-            options = LiveOptions::from_store(redis)?.blocks_in(rules);
-            shared = Some(RedisRules::from_store(redis)?);
+            options = LiveOptions::from_store(redis)?.blocks_in(RedisRules::from_store(redis)?);
         }
-        let rules: Arc<dyn RuleStore> = if flags.are_in_redis() {
-            // The first document may come by the admin API. Requests get 503 until then.
-            options = options.without_rules(WithoutRules::Refuse);
-            Arc::new(shared.ok_or_else(|| {
-                StartError::Flags("--rules redis (TOWER_QUOTA_RULES): give --redis URL too".into())
-            })?)
-        } else {
-            Arc::new(FileRules::new(path)?)
+        let rules: Arc<dyn RuleStore> = match store.redis().filter(|_| flags.are_in_redis()) {
+            Some(redis) => {
+                // The first document may come by the admin API. Requests get 503 until then.
+                options = options.without_rules(WithoutRules::Refuse);
+                Arc::new(RedisRules::from_store(redis)?)
+            }
+            None => Arc::new(FileRules::new(path)?),
         };
         if let Some(copy) = &flags.rules_copy {
             options = options.local_copy(copy);

@@ -49,7 +49,7 @@ fn every_problem_is_named() {
         "--redis (REDIS_URL): ",
         "100/minit",
         "--grpc-tls-cert, --grpc-tls-key",
-        "--http-tls-key has no certificate: give --http-tls-cert",
+        "TLS of the http port needs a certificate and its key: give --http-tls-cert",
     ] {
         assert!(errors.contains(part), "{part}: {errors}");
     }

@@ -122,20 +122,21 @@ fn bad_value_names_the_flag_and_the_fix() {
 
 #[test]
 fn certificates_belong_together() {
-    let tls = |flags: &[&str]| read(flags).unwrap().tls.grpc();
+    let tls = |flags: &[&str]| read(flags).unwrap().tls.files("grpc");
     assert_eq!(tls(&[]), Ok(None));
     let both = ["--grpc-tls-cert", "c", "--grpc-tls-key", "k"];
     assert_eq!(tls(&both).unwrap().unwrap().client_ca, None);
     assert_eq!(tls(&[&both[..], &["--grpc-tls=false"]].concat()), Ok(None));
     let ca = tls(&[&both[..], &["--grpc-tls-ca-cert", "a"]].concat());
     assert_eq!(ca.unwrap().unwrap().client_ca.unwrap().to_str(), Some("a"));
-    for (flags, fix) in [
-        (&["--grpc-tls"][..], "give --grpc-tls-cert"),
-        (&["--grpc-tls-cert", "c"], "give --grpc-tls-key"),
-        (&["--grpc-tls-key", "k"], "give --grpc-tls-cert"),
-        (&["--grpc-tls-client-ca", "a"], "give --grpc-tls-cert"),
+    for flags in [
+        &["--grpc-tls"][..],
+        &["--grpc-tls-cert", "c"],
+        &["--grpc-tls-key", "k"],
+        &["--grpc-tls-client-ca", "a"],
     ] {
         let error = tls(flags).unwrap_err();
+        let fix = "give --grpc-tls-cert and --grpc-tls-key";
         assert!(error.contains(fix), "{error}");
     }
 }

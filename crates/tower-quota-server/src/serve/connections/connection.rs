@@ -38,15 +38,15 @@ impl Port {
         let handshake = timeout(self.bounds.first_request, handshake);
         let stream = tokio::select! {
             stream = handshake => stream,
-            () = place.requests.evicted() => return metrics::closed(self.name, "evicted"),
+            () = place.requests.evicted() => return metrics::closed(self.name(), "evicted"),
         };
         match stream {
             Ok(Ok(stream)) => self.serve_requests(stream, peer, &place, drain).await,
             Ok(Err(error)) => {
-                tracing::debug!(port = self.name, %peer, "no TLS: {error}");
-                metrics::closed(self.name, "handshake");
+                tracing::debug!(port = self.name(), %peer, "no TLS: {error}");
+                metrics::closed(self.name(), "handshake");
             }
-            Err(_) => metrics::closed(self.name, "idle"),
+            Err(_) => metrics::closed(self.name(), "idle"),
         }
     }
 
@@ -63,7 +63,8 @@ impl Port {
         let requests = &place.requests;
         let served = Served {
             router: self.router.clone(),
-            bounds,
+            protocol: self.protocol,
+            longest: bounds.request,
             peer,
             requests: Arc::clone(requests),
         };
@@ -90,7 +91,7 @@ impl Port {
             next = bounds.idle.min(bounds.age.saturating_sub(age));
             tick.set(sleep(next));
         };
-        metrics::closed(self.name, reason);
+        metrics::closed(self.name(), reason);
         connection.as_mut().graceful_shutdown();
         match grace {
             // The server bounds the time of its end.

@@ -5,10 +5,14 @@
 //!    the last such moment ends, so slow clients cannot keep others out.
 //! 3. [`connection`] serves a connection until it has been idle for too long, is too old, or the server ends.
 //! 4. [`requests`] bounds the time of each request.
+//!
+//! [`bounds`] has the numbers.
 
+mod bounds;
 mod connection;
 mod places;
 mod port;
 mod requests;
 
-pub(super) use self::port::{Bounds, Port, Protocol};
+pub(super) use self::bounds::Protocol;
+pub(super) use self::port::Port;

@@ -11,8 +11,10 @@ use hyper_util::server::conn::auto::Builder;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use super::bounds::{Bounds, Protocol};
 use super::places::Places;
 use crate::metrics;
+use crate::options::PortFlags;
 use crate::serve::wait::sleep;
 use crate::tls::Certificates;
 
@@ -25,70 +27,20 @@ const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs
 /// The wait after an error, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a port serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::serve) enum Protocol {
-    Grpc,
-    Http,
-    /// HTTP/1 with event streams.
-    Admin,
-}
-
-/// The bounds of a port and its connections.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::serve) struct Bounds {
-    pub(in crate::serve) protocol: Protocol,
-    pub(in crate::serve) connections: usize,
-    /// The time until the first request is complete, with the handshake of TLS.
-    pub(in crate::serve) first_request: Duration,
-    /// The time without a request after which a connection ends. The time may be up to twice as long.
-    pub(in crate::serve) idle: Duration,
-    /// The longest time until the head of a response.
-    pub(in crate::serve) request: Duration,
-    pub(in crate::serve) age: Duration,
-    /// The time for running requests of a connection that is too old.
-    pub(in crate::serve) age_grace: Duration,
-}
-
 /// A port with what it serves.
 #[derive(Debug)]
 pub(in crate::serve) struct Port {
-    pub(super) name: &'static str,
+    pub(super) protocol: Protocol,
     pub(super) bounds: Bounds,
     pub(super) certificates: Option<Arc<Certificates>>,
     pub(super) router: Router,
     pub(super) http: Builder<TokioExecutor>,
 }
 
-impl Bounds {
-    pub(in crate::serve) const fn new(protocol: Protocol, connections: usize) -> Self {
-        Self {
-            protocol,
-            connections,
-            first_request: Duration::from_secs(10),
-            idle: Duration::from_secs(75),
-            request: Duration::from_secs(10),
-            age: Duration::MAX,
-            age_grace: Duration::ZERO,
-        }
-    }
-}
-
-impl Protocol {
-    /// Returns the names of the protocols for ALPN.
-    pub(in crate::serve) const fn alpn(self) -> &'static [&'static str] {
-        match self {
-            Self::Grpc => &["h2"],
-            Self::Http => &["h2", "http/1.1"],
-            Self::Admin => &["http/1.1"],
-        }
-    }
-}
-
 impl Port {
     pub(in crate::serve) fn new(
-        name: &'static str,
-        bounds: Bounds,
+        protocol: Protocol,
+        flags: &PortFlags,
         certificates: Option<Arc<Certificates>>,
         router: Router,
     ) -> Self {
@@ -103,18 +55,22 @@ impl Port {
             .keep_alive_interval(PING.0)
             .keep_alive_timeout(PING.1)
             .max_concurrent_streams(STREAMS);
-        let http = match bounds.protocol {
+        let http = match protocol {
             Protocol::Grpc => http.http2_only(),
             Protocol::Http => http,
-            Protocol::Admin => http.http1_only(),
+            Protocol::Admin | Protocol::Metrics => http.http1_only(),
         };
         Self {
-            name,
-            bounds,
+            protocol,
+            bounds: Bounds::of(protocol, flags),
             certificates,
             router: router.with_state(()),
             http,
         }
+    }
+
+    pub(in crate::serve) const fn name(&self) -> &'static str {
+        self.protocol.name()
     }
 
     /// Accepts connections until the server ends. Returns after the last connection has ended.
@@ -123,6 +79,7 @@ impl Port {
         listener: TcpListener,
         mut drain: watch::Receiver<bool>,
     ) {
+        let name = self.name();
         let places = Places::new(self.bounds.connections);
         // Ends when the last connection has dropped its receiver.
         let (connections, connected) = watch::channel(());
@@ -135,21 +92,20 @@ impl Port {
                 Ok(accepted) => accepted,
                 Err(error) if is_of_connection(&error) => continue,
                 Err(error) => {
-                    tracing::error!(port = self.name, "cannot accept connections: {error}");
+                    tracing::error!(port = name, "cannot accept connections: {error}");
                     places.evict();
                     sleep(PAUSE).await;
                     continue;
                 }
             };
             let Some(place) = places.take() else {
-                metrics::closed(self.name, "full");
+                metrics::closed(name, "full");
                 continue;
             };
-            metrics::connections(self.name, places.taken());
+            metrics::connections(name, places.taken());
             let (port, drain, connected) = (Arc::clone(&self), drain.clone(), connected.clone());
             let places = Arc::clone(&places);
             tokio::spawn(async move {
-                let name = port.name;
                 port.connect(stream, peer, place, drain).await;
                 metrics::connections(name, places.taken());
                 drop(connected);

@@ -4,6 +4,7 @@ use core::convert::Infallible;
 use core::future::Future;
 use core::net::SocketAddr;
 use core::pin::Pin;
+use core::time::Duration;
 use std::sync::Arc;
 
 use axum::Router;
@@ -17,14 +18,16 @@ use hyper::service::Service;
 use tonic::Status;
 use tower::Service as _;
 
+use super::bounds::Protocol;
 use super::places::Requests;
-use super::port::{Bounds, Protocol};
 
 /// The router of a port, for the requests of a connection.
 #[derive(Debug)]
 pub(super) struct Served {
     pub(super) router: Router,
-    pub(super) bounds: Bounds,
+    pub(super) protocol: Protocol,
+    /// The longest time until the head of a response.
+    pub(super) longest: Duration,
     pub(super) peer: SocketAddr,
     pub(super) requests: Arc<Requests>,
 }
@@ -39,21 +42,21 @@ impl Service<Request<Incoming>> for Served {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(self.peer));
         let response = self.router.clone().call(request);
-        let bounds = self.bounds;
+        let (protocol, longest) = (self.protocol, self.longest);
         Box::pin(async move {
-            let Ok(response) = tokio::time::timeout(bounds.request, response).await else {
-                return Ok(too_slow(bounds.protocol));
+            let Ok(response) = tokio::time::timeout(longest, response).await else {
+                return Ok(too_slow(protocol));
             };
             let response = response?;
             // Only admins get bodies without an end, which keep a connection busy.
-            Ok(match bounds.protocol {
+            Ok(match protocol {
                 Protocol::Admin => response.map(|body| {
                     Body::new(body.map_err(move |error| {
                         let _ = &running;
                         error
                     }))
                 }),
-                Protocol::Http | Protocol::Grpc => response,
+                _ => response,
             })
         })
     }
@@ -62,8 +65,6 @@ impl Service<Request<Incoming>> for Served {
 fn too_slow(protocol: Protocol) -> Response<Body> {
     match protocol {
         Protocol::Grpc => Status::deadline_exceeded("the request took too long").into_http(),
-        Protocol::Http | Protocol::Admin => {
-            (StatusCode::REQUEST_TIMEOUT, "the request took too long\n").into_response()
-        }
+        _ => (StatusCode::REQUEST_TIMEOUT, "the request took too long\n").into_response(),
     }
 }
