@@ -4,15 +4,15 @@ use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::any;
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
 use super::forwarded::Forwarded;
-use crate::http::{Decided, Gate, HttpOptions, Problem};
+use crate::http::{Gate, HttpOptions, Problem};
 
 const STATUS: HeaderName = HeaderName::from_static("tower-quota-status");
 const PROBLEM: HeaderName = HeaderName::from_static("tower-quota-problem");
@@ -41,7 +41,7 @@ pub fn router(gate: &Gate, options: &HttpOptions) -> Router {
 }
 
 /// Answers without reading the body, which the gateway may still hold back.
-async fn ask(State(door): State<Arc<Door>>, request: Request) -> Response {
+async fn ask(State(door): State<Arc<Door>>, request: Request) -> Response<Body> {
     let (head, _) = request.into_parts();
     let only_403 = match head.uri.query() {
         None => false,
@@ -51,33 +51,33 @@ async fn ask(State(door): State<Arc<Door>>, request: Request) -> Response {
             return Problem::bad_request(detail).into_response();
         }
     };
-    let decided = match door.decide(head).await {
-        Ok(decided) => decided,
-        Err(problem) => return problem.into_response(),
-    };
-    let mut response = Response::from_parts(decided.head, Body::from(decided.body.clone()));
+    let mut response = door.decide(head).await.unwrap_or_else(Response::from);
     // The layer may close the connection of a client, which is not the connection of the gateway.
     response.headers_mut().remove(header::CONNECTION);
     if only_403 && !response.status().is_success() {
-        let status = HeaderValue::from(response.status().as_u16());
-        let headers = response.headers_mut();
-        headers.insert(STATUS, status);
-        let problem = HeaderValue::from_maybe_shared(decided.body);
-        if let Some(problem) = problem
-            .ok()
-            .filter(|problem| problem.len() <= LONGEST_PROBLEM)
-        {
-            headers.insert(PROBLEM, problem);
-        }
-        if response.status() != StatusCode::UNAUTHORIZED {
-            *response.status_mut() = StatusCode::FORBIDDEN;
-        }
+        refuse_by_403(&mut response);
     }
-    response
+    response.map(Body::from)
+}
+
+fn refuse_by_403(response: &mut Response<Bytes>) {
+    let status = response.status();
+    let problem = HeaderValue::from_maybe_shared(response.body().clone());
+    let headers = response.headers_mut();
+    headers.insert(STATUS, status.as_u16().into());
+    if let Some(problem) = problem
+        .ok()
+        .filter(|problem| problem.len() <= LONGEST_PROBLEM)
+    {
+        headers.insert(PROBLEM, problem);
+    }
+    if status != StatusCode::UNAUTHORIZED {
+        *response.status_mut() = StatusCode::FORBIDDEN;
+    }
 }
 
 impl Door {
-    async fn decide(&self, head: Parts) -> Result<Decided, Problem> {
+    async fn decide(&self, head: Parts) -> Result<Response<Bytes>, Problem> {
         let gateway = self.gateway(&head)?;
         let request = self.forwarded.rebuild(gateway, head)?;
         let decided = self.gate.decide(request).await;
@@ -85,7 +85,7 @@ impl Door {
             // The response of the service is unknown, so that a rule of the document cannot decide.
             charges.keep();
         }
-        Ok(decided)
+        Ok(decided.response)
     }
 
     /// Returns the address of the gateway, if the server trusts it.

@@ -46,17 +46,17 @@ struct Limit {
 impl Answer {
     /// Returns the answer about a request that the layer has decided.
     pub(super) fn decided(decided: &Decided) -> Self {
-        let head = &decided.head;
+        let response = &decided.response;
         let status = match decided.admitted {
             Some(_) => StatusCode::OK,
-            None => head.status,
+            None => response.status(),
         };
-        let mut answer = Self::of(status, head.extensions.get());
-        answer.degraded = head.extensions.get::<Degraded>().is_some();
-        answer.fields = fields(&head.headers);
-        answer.problem = serde_json::from_slice(&decided.body).ok();
+        let mut answer = Self::of(status, response.extensions().get());
+        answer.degraded = response.extensions().get::<Degraded>().is_some();
+        answer.fields = fields(response.headers());
+        answer.problem = serde_json::from_slice(response.body()).ok();
         if answer.retry_after_ms.is_none() {
-            let seconds = head.headers.get(header::RETRY_AFTER);
+            let seconds = response.headers().get(header::RETRY_AFTER);
             let seconds = seconds.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
             answer.retry_after_ms = seconds.map(|seconds: u64| seconds.saturating_mul(1_000));
         }

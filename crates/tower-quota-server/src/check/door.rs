@@ -64,7 +64,7 @@ async fn check(State(door): State<Arc<Door>>, request: Request) -> Result<Json<A
             _ => charges.keep(),
         }
     }
-    answer(&call, answered, decided.head.status)
+    answer(&call, answered, decided.response.status())
 }
 
 /// Returns the answer, unless the call lacks the address that a limit needs.
@@ -79,7 +79,7 @@ fn answer(call: &Call, answer: Answer, status: StatusCode) -> Result<Json<Answer
 
 /// Returns the limits that settle, with their estimates.
 fn estimates(decided: &Decided, charges: &Reservation) -> Vec<(Name, u64)> {
-    let decision = decided.head.extensions.get::<Decision>();
+    let decision = decided.response.extensions().get::<Decision>();
     let statuses = decision.map_or(&[][..], Decision::statuses).iter();
     let estimate = |name: Name| {
         let estimate = charges.estimate(name.as_str())?;

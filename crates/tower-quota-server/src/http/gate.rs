@@ -6,7 +6,6 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use http::response::Parts;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use tower::{Layer, ServiceExt, service_fn};
@@ -32,10 +31,8 @@ pub struct Gate {
 
 /// A decided request.
 pub(crate) struct Decided {
-    /// The response to the request, with the fields of the limits.
-    pub(crate) head: Parts,
-    /// The problem of a refusal.
-    pub(crate) body: Bytes,
+    /// The response with the fields of the limits, and the problem of a refusal.
+    pub(crate) response: Response<Bytes>,
     /// The charges of an admitted request.
     pub(crate) admitted: Option<Reservation>,
 }
@@ -84,13 +81,10 @@ impl Gate {
         let Ok(response) = self.layer.layer(service_fn(admit)).oneshot(request).await;
         let (mut head, body) = response.into_parts();
         let Ok(body) = body.collect().await;
+        let admitted = head.extensions.remove();
         Decided {
-            admitted: head
-                .extensions
-                .remove()
-                .map(|Admitted(reservation)| reservation),
-            body: body.to_bytes(),
-            head,
+            admitted: admitted.map(|Admitted(reservation)| reservation),
+            response: Response::from_parts(head, body.to_bytes()),
         }
     }
 

@@ -1,7 +1,8 @@
 use core::fmt::Display;
 
-use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header};
+use axum::body::{Body, Bytes};
+use axum::response::IntoResponse;
+use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 
 /// An error of a call, as problem details (RFC 9457).
@@ -30,22 +31,29 @@ impl Problem {
     }
 }
 
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
+impl From<Problem> for Response<Bytes> {
+    fn from(problem: Problem) -> Self {
         let body = json!({
             "type": "about:blank",
-            "title": self.status.canonical_reason(),
-            "status": self.status.as_u16(),
-            "detail": self.detail,
+            "title": problem.status.canonical_reason(),
+            "status": problem.status.as_u16(),
+            "detail": problem.detail,
         });
-        let mut response = (self.status, axum::Json(body)).into_response();
+        let mut response = Response::new(Bytes::from(body.to_string()));
+        *response.status_mut() = problem.status;
         let headers = response.headers_mut();
         let mut insert = |name, text| headers.insert(name, HeaderValue::from_static(text));
         insert(header::CONTENT_TYPE, "application/problem+json");
         insert(header::CACHE_CONTROL, "no-store");
-        if self.status == StatusCode::UNAUTHORIZED {
+        if problem.status == StatusCode::UNAUTHORIZED {
             insert(header::WWW_AUTHENTICATE, "Bearer realm=\"tower-quota\"");
         }
         response
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> axum::response::Response {
+        Response::from(self).map(Body::from)
     }
 }

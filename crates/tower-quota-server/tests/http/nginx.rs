@@ -62,3 +62,18 @@ async fn unknown_query_is_a_problem() {
         assert!(message.starts_with("the query is unknown"), "{message}");
     }
 }
+
+#[tokio::test]
+async fn unreadable_request_is_403_too() {
+    let server = Server::start("limits: [{ name: minute, quota: 1/minute }]").await;
+    let ask = server
+        .client
+        .get(format!("{}/v1/auth?status=403", server.address));
+    let response = send(
+        ask.header("X-Forwarded-Method", "GET")
+            .header("X-Forwarded-Uri", "/<a>"),
+    )
+    .await;
+    assert_eq!(response.status(), 403);
+    assert_eq!(response.headers()["tower-quota-status"], "400");
+}
