@@ -4,7 +4,6 @@ use core::net::IpAddr;
 
 use http::header::HOST;
 use http::request::Parts;
-use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use tower_quota::RequestHead;
 use tower_quota::key::{ClientIp, Proxies, Source, client_ip};
@@ -113,8 +112,9 @@ fn target(value: &HeaderValue) -> Result<(Uri, Option<HeaderValue>), Problem> {
         .authority()
         .map(|host| HeaderValue::from_str(host.as_str()));
     let host = host.transpose().map_err(|_| unreadable("host"))?;
+    // A host alone, as of `CONNECT`, has no path.
     let path = uri.into_parts().path_and_query;
-    let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
+    let path = path.ok_or_else(|| unreadable("target"))?;
     Ok((Uri::from(path), host))
 }
 

@@ -5,6 +5,7 @@ use http::{HeaderMap, StatusCode, header};
 use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 
+use super::object::Object;
 use super::options::HttpOptions;
 use super::problem::Problem;
 
@@ -45,12 +46,6 @@ pub(crate) fn json<T: DeserializeOwned>(headers: &HeaderMap, bytes: &[u8]) -> Re
             "the body is not JSON: send `Content-Type: application/json`",
         ));
     }
-    // A derived reader takes a list for an object.
-    if bytes.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Problem::bad_request(
-            "the body is no JSON object: send one, such as {}",
-        ));
-    }
-    serde_json::from_slice(bytes)
-        .map_err(|error| Problem::bad_request(format_args!("the body cannot be read: {error}")))
+    let read = serde_json::from_slice(bytes).map(|Object(read)| read);
+    read.map_err(|error| Problem::bad_request(format_args!("the body cannot be read: {error}")))
 }

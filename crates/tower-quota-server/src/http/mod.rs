@@ -5,6 +5,7 @@
 //! | `body` | reads JSON, with a longest body and a deadline |
 //! | `flags` | the flags of the program |
 //! | `gate` | the layer with the limits of the documents, around a service that admits every request |
+//! | `object` | reads JSON objects, and no lists |
 //! | `openapi` | the description of the routes |
 //! | `options` | the settings of the doors |
 //! | `problem` | errors, as problem details |
@@ -14,6 +15,7 @@
 mod body;
 mod flags;
 mod gate;
+mod object;
 mod openapi;
 mod options;
 mod problem;
@@ -24,6 +26,7 @@ pub(crate) use self::body::{bytes, json};
 pub use self::flags::HttpFlags;
 pub(crate) use self::gate::Decided;
 pub use self::gate::Gate;
+pub(crate) use self::object::Object;
 pub use self::openapi::openapi;
 pub use self::options::HttpOptions;
 pub(crate) use self::problem::Problem;

@@ -137,7 +137,7 @@ async fn undescribable_requests_are_problems() {
         );
     }
     for (call, expected) in [
-        (json!(["GET", null]), "no JSON object"),
+        (json!(["GET", null]), "expected an object"),
         (json!({ "pth": "/" }), "unknown field `pth`"),
         (json!({ "cost": -1 }), "invalid value: integer `-1`"),
         (json!({ "cost": 1.5 }), "invalid type: floating point"),

@@ -122,6 +122,7 @@ async fn garbled_targets_are_problems() {
         ("GET", ""),
         ("GET", "http://"),
         ("GET", "/a b"),
+        ("CONNECT", "a:443"),
     ] {
         let message = detail(server.ask_about(method, target, "192.0.2.1"), 400).await;
         assert!(

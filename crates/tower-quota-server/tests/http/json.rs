@@ -44,8 +44,11 @@ async fn undecidable_calls_get_400() {
         json!({ "domain": "shop" }).to_string(),
         json!({ "domain": "", "descriptors": [{}] }).to_string(),
         json!({ "domain": "shop", "descriptors": [{}], "unknown": 1 }).to_string(),
+        json!({ "domain": "shop", "descriptors": [[null]] }).to_string(),
+        json!({ "domain": "shop", "descriptors": [{ "limit": [1, "DAY"] }] }).to_string(),
         json!({ "domain": 1 }).to_string(),
         json!({ "domain": "shop", "hitsAddend": -1, "descriptors": [{}] }).to_string(),
+        json!({ "domain": "shop", "hitsAddend": 1.5, "descriptors": [{}] }).to_string(),
         json!({ "domain": "shop", "hitsAddend": 4_294_967_296_u64, "descriptors": [{}] })
             .to_string(),
         json!({ "domain": "shop", "descriptors": [{ "limit": { "unit": "EON" } }] }).to_string(),
@@ -92,7 +95,7 @@ async fn names_and_numbers_have_all_forms_of_protobuf() {
     let server = Server::start(RULES).await;
     for (number, call) in [
         json!({ "hits_addend": "2" }),
-        json!({ "hitsAddend": 2 }),
+        json!({ "hitsAddend": 2.0 }),
         json!({ "hits": { "hits_addend": "2", "is_negative_hits": false } }),
         json!({ "hits": { "hitsAddend": 2, "isNegativeHits": null, "limit": null } }),
     ]

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use tower_quota_dev::RedisServer;
 use tower_quota_redis::RedisStore;
 
-use crate::server::{Server, send, status};
+use crate::server::{DEADLINE, Server, send, status};
 
 const RULES: &str = "
 defaults: { key: header x-user }
 limits:
-  - { name: hour, quota: 3/hour fixed_window, settle: handler }
+  - { name: hour, quota: 3/hour, settle: handler }
 routes:
   - match: { path: /pay }
     limits: [{ name: pay, quota: 3/hour, on_store_failure: refuse }]
@@ -19,11 +19,13 @@ routes:
     limits: [{ name: local, quota: 1/hour, on_store_failure: local }]
 ";
 
-/// Far above the deadline of 15 ms, and far below the timeouts of gateways.
+/// Far above the deadline, and far below the timeouts of gateways.
 const LATE: Duration = Duration::from_secs(2);
 
-async fn start(redis: &RedisServer) -> Server {
-    let deadline = Duration::from_millis(15);
+/// The deadline of the server by default.
+const SHORT: Duration = Duration::from_millis(15);
+
+async fn start(redis: &RedisServer, deadline: Duration) -> Server {
     let store = RedisStore::options().deadline(deadline).connect_lazily();
     Server::over(RULES, store.connect(&redis.url()).await.unwrap(), deadline).await
 }
@@ -41,13 +43,8 @@ impl Server {
 
     /// Asks until the store decides again, which takes a probe of the breaker.
     async fn until_decided(&self) {
-        for user in 0..2_000 {
-            if self.check_as(&format!("probe-{user}"), "/").await["degraded"] == false {
-                return;
-            }
-            tokio::task::yield_now().await;
-        }
-        panic!("the store is still away");
+        let decided = async { while self.check_as("probe", "/").await["degraded"] == true {} };
+        tokio::time::timeout(10 * LATE, decided).await.unwrap();
     }
 }
 
@@ -86,7 +83,7 @@ async fn assert_degraded(server: &Server) {
 #[tokio::test]
 async fn limits_choose_the_answer_while_redis_is_killed() {
     let mut redis = RedisServer::start();
-    let server = start(&redis).await;
+    let server = start(&redis, SHORT).await;
     server.until_decided().await;
     redis.kill();
     assert_degraded(&server).await;
@@ -97,7 +94,7 @@ async fn limits_choose_the_answer_while_redis_is_killed() {
 #[tokio::test]
 async fn limits_choose_the_answer_while_redis_is_paused() {
     let redis = RedisServer::start();
-    let server = start(&redis).await;
+    let server = start(&redis, SHORT).await;
     server.until_decided().await;
     redis.pause();
     assert_degraded(&server).await;
@@ -108,9 +105,7 @@ async fn limits_choose_the_answer_while_redis_is_paused() {
 #[tokio::test]
 async fn instances_share_counters() {
     let redis = RedisServer::start();
-    let (first, second) = (start(&redis).await, start(&redis).await);
-    first.until_decided().await;
-    second.until_decided().await;
+    let (first, second) = (start(&redis, DEADLINE).await, start(&redis, DEADLINE).await);
     for server in [&first, &second, &first] {
         assert_eq!(status(server.ask_as("ann", "/")).await, 204);
     }

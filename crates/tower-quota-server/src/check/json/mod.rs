@@ -15,7 +15,7 @@ use tower_quota_core::Store;
 
 use self::request::JsonRequest;
 use crate::envoy::EnvoyDoor;
-use crate::http::{HttpOptions, Problem, bytes};
+use crate::http::{HttpOptions, Object, Problem, bytes};
 use crate::messages::ratelimit::rate_limit_response;
 
 struct Door<S> {
@@ -44,7 +44,7 @@ async fn decide<S: Store>(
     let (head, body) = request.into_parts();
     door.options.authenticate(&head.headers)?;
     let body = bytes(body, &door.options).await?;
-    let Ok(request) = serde_json::from_slice::<JsonRequest>(&body) else {
+    let Ok(Object(request)) = serde_json::from_slice::<Object<JsonRequest>>(&body) else {
         return Ok(plain(StatusCode::BAD_REQUEST));
     };
     let response = match door.envoy.decide(&request.into()).await {

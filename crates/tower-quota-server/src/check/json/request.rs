@@ -1,8 +1,11 @@
 //! The JSON of requests, by the JSON mapping of protobuf.
 
-use serde::de::{Deserializer, Error};
-use serde::{Deserialize, Serialize};
+use core::str::FromStr;
 
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+
+use crate::http::Object;
 use crate::messages::RateLimitUnit;
 use crate::messages::descriptors::RateLimitDescriptor;
 use crate::messages::descriptors::rate_limit_descriptor::{self, RateLimitOverride};
@@ -13,7 +16,7 @@ use crate::messages::ratelimit::RateLimitRequest;
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct JsonRequest {
     domain: Option<String>,
-    descriptors: Option<Vec<Descriptor>>,
+    descriptors: Option<Vec<Object<Descriptor>>>,
     #[serde(alias = "hits_addend")]
     hits_addend: Option<Number<u32>>,
 }
@@ -21,8 +24,8 @@ pub(super) struct JsonRequest {
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 struct Descriptor {
-    entries: Option<Vec<Entry>>,
-    limit: Option<Limit>,
+    entries: Option<Vec<Object<Entry>>>,
+    limit: Option<Object<Limit>>,
     #[serde(alias = "hits_addend")]
     hits_addend: Option<Number<u64>>,
     #[serde(alias = "is_negative_hits")]
@@ -50,34 +53,39 @@ struct Number<T>(T);
 /// The name or the number of a unit.
 struct Unit(i32);
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 #[serde(untagged)]
-enum NumberOrText {
+enum Form {
     Number(u64),
+    /// A whole number may have a fraction of zero.
+    Float(f64),
     Text(String),
 }
 
-impl<'de, T: TryFrom<u64>> Deserialize<'de> for Number<T> {
+impl Form {
+    /// Returns the text, or the digits of a whole number.
+    fn text(self) -> String {
+        match self {
+            Self::Number(number) => number.to_string(),
+            Self::Float(number) => number.to_string(),
+            Self::Text(text) => text,
+        }
+    }
+}
+
+impl<'de, T: FromStr> Deserialize<'de> for Number<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = match NumberOrText::deserialize(deserializer)? {
-            NumberOrText::Number(number) => Some(number),
-            NumberOrText::Text(text) => text.parse().ok(),
-        };
-        let number = number.and_then(|number| T::try_from(number).ok());
-        number
-            .map(Self)
-            .ok_or_else(|| D::Error::custom("the number is too large"))
+        let number = Form::deserialize(deserializer)?.text().parse();
+        number.map(Self).map_err(|_| D::Error::custom("no number"))
     }
 }
 
 impl<'de> Deserialize<'de> for Unit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let unit = match NumberOrText::deserialize(deserializer)? {
-            NumberOrText::Number(number) => i32::try_from(number).ok(),
-            NumberOrText::Text(text) => RateLimitUnit::from_str_name(&text).map(i32::from),
-        };
-        unit.map(Self)
-            .ok_or_else(|| D::Error::custom("the unit is unknown"))
+        let unit = Form::deserialize(deserializer)?.text();
+        let named = RateLimitUnit::from_str_name(&unit).map(i32::from);
+        let unit = named.or_else(|| unit.parse().ok());
+        unit.map(Self).ok_or_else(|| D::Error::custom("no unit"))
     }
 }
 
@@ -86,7 +94,9 @@ impl From<JsonRequest> for RateLimitRequest {
         let descriptors = request.descriptors.unwrap_or_default().into_iter();
         Self {
             domain: request.domain.unwrap_or_default(),
-            descriptors: descriptors.map(RateLimitDescriptor::from).collect(),
+            descriptors: descriptors
+                .map(|Object(descriptor)| descriptor.into())
+                .collect(),
             hits_addend: request.hits_addend.map_or(0, |Number(hits)| hits),
         }
     }
@@ -95,13 +105,13 @@ impl From<JsonRequest> for RateLimitRequest {
 impl From<Descriptor> for RateLimitDescriptor {
     fn from(descriptor: Descriptor) -> Self {
         let entries = descriptor.entries.unwrap_or_default().into_iter();
-        let entries = entries.map(|entry| rate_limit_descriptor::Entry {
+        let entries = entries.map(|Object(entry)| rate_limit_descriptor::Entry {
             key: entry.key.unwrap_or_default(),
             value: entry.value.unwrap_or_default(),
         });
         Self {
             entries: entries.collect(),
-            limit: descriptor.limit.map(|limit| RateLimitOverride {
+            limit: descriptor.limit.map(|Object(limit)| RateLimitOverride {
                 requests_per_unit: limit
                     .requests_per_unit
                     .map_or(0, |Number(requests)| requests),
