@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use http::header::HOST;
-use http::{HeaderValue, Request};
+use http::{HeaderName, HeaderValue, Request};
 use serde::Deserialize;
 use tower_quota_rules::{DurationText, Many};
 
@@ -57,14 +57,19 @@ impl Call {
         };
         let mut request = request.body(()).map_err(unreadable)?;
         let headers = request.headers_mut();
-        if let Some(host) = &self.host {
-            let host = HeaderValue::from_str(host).map_err(|error| unreadable(error.into()))?;
-            headers.insert(HOST, host);
-        }
         // The field may come from the client of the caller.
         headers.remove(COST);
+        let mut insert = |name, value| {
+            headers
+                .try_insert(name, value)
+                .map_err(|error| unreadable(error.into()))
+        };
+        if let Some(host) = &self.host {
+            let host = HeaderValue::from_str(host).map_err(|error| unreadable(error.into()))?;
+            insert(HOST, host)?;
+        }
         if let Some(cost) = self.cost {
-            headers.insert(COST, HeaderValue::from(cost));
+            insert(HeaderName::from_static(COST), cost.into())?;
         }
         Ok(request)
     }

@@ -102,15 +102,6 @@ async fn commit(
     let commit: Commit = json(&head.headers, &body)?;
     // A path that is not UTF-8 has no id.
     let id = id.map_or_else(|_| String::new(), |Path(id)| id);
-    let Some(held) = door.reservations.take(&id) else {
-        return Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            "there is no such reservation: it is committed, its time is over, or another instance has it",
-        ));
-    };
-    if let Err(problem) = commit.check(&held) {
-        door.reservations.put_back(id, held);
-        return Err(problem);
-    }
+    let held = door.reservations.end(&id, &commit)?;
     Ok(Json(commit.settle(&held)))
 }

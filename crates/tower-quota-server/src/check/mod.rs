@@ -12,6 +12,7 @@
 //! With `"reserve": "30s"`, the answer has a reservation. The call takes an estimate, and
 //! `POST /v1/check/{id}/commit` with the real `cost` charges or refunds the difference, for limits that
 //! [settle](tower_quota::settle). Limits `at once` hold their unit until then. A reservation whose time is over is refunded.
+//! The answer to a commit does not wait for the store. If the store fails, the estimate stays.
 //! Reservations live in the memory of one instance, so commit at the instance that answered. If the instance crashes, its
 //! estimates stay, and its holds end by their `ttl`.
 //!

@@ -1,6 +1,5 @@
 //! The open reservations of this instance.
 
-use core::fmt::Write;
 use core::time::Duration;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
@@ -13,6 +12,7 @@ use tower_quota::settle::Reservation;
 use tower_quota_core::{Clock, Lock, Timestamp};
 
 use super::answer::millis;
+use super::commit::Commit;
 use crate::http::{HttpOptions, Problem};
 
 /// The time between two looks for reservations whose time is over.
@@ -99,20 +99,14 @@ impl Reservations {
         })
     }
 
-    /// Takes a reservation out, if it is open and its time is not over.
-    pub(super) fn take(&self, id: &str) -> Option<Held> {
+    /// Ends a reservation whose time is not over, if the commit fits.
+    pub(super) fn end(&self, id: &str, commit: &Commit) -> Result<Held, Problem> {
         self.expire();
         let mut open = self.open.lock();
-        let (id, held) = open.by_id.remove_entry(id)?;
+        commit.check(open.by_id.get(id).ok_or_else(missing)?)?;
+        let (id, held) = open.by_id.remove_entry(id).ok_or_else(missing)?;
         open.by_end.remove(&(held.ends, id));
-        Some(held)
-    }
-
-    /// Puts a reservation back that a call could not commit.
-    pub(super) fn put_back(&self, id: String, held: Held) {
-        let mut open = self.open.lock();
-        open.by_end.insert((held.ends, id.clone()));
-        open.by_id.insert(id, held);
+        Ok(held)
     }
 
     /// Refunds the reservations whose time is over.
@@ -143,6 +137,13 @@ async fn follow(reservations: Weak<Reservations>) {
     }
 }
 
+fn missing() -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "there is no such reservation: it is committed, its time is over, or another instance has it",
+    )
+}
+
 /// Returns 128 random bits in hexadecimal digits.
 fn new_id() -> Result<String, Problem> {
     let mut bytes = [0; 16];
@@ -153,10 +154,5 @@ fn new_id() -> Result<String, Problem> {
             "the machine has no random numbers: check without `reserve`",
         )
     })?;
-    let mut id = String::with_capacity(32);
-    for byte in bytes {
-        // Writing to a string cannot fail.
-        let _ = write!(id, "{byte:02x}");
-    }
-    Ok(id)
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }

@@ -175,6 +175,21 @@ async fn open_reservations_are_bounded() {
 }
 
 #[tokio::test]
+async fn replaced_limits_keep_a_reservation() {
+    let server = Server::start(RULES).await;
+    let reserved = server.reserve(600).await;
+    server
+        .replace(&RULES.replace("1000/hour", "2000/hour"))
+        .await;
+    assert_eq!(server.remaining().await[0], 1_400);
+    let (_, committed) = server
+        .commit(&reserved, json!({ "costs": { "tokens": 100 } }))
+        .await;
+    assert_eq!(committed["costs"]["tokens"], 100);
+    assert_eq!(server.remaining().await, [1_900, 45, 8, 2]);
+}
+
+#[tokio::test]
 async fn garbled_ids_are_unknown() {
     let server = Server::start(RULES).await;
     for id in ["0", "%00", "%ff", "..%2f..", &"a".repeat(5_000)] {
