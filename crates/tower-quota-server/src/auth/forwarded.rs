@@ -9,7 +9,7 @@ use tower_quota::RequestHead;
 use tower_quota::key::{ClientIp, Proxies, Source, client_ip};
 use tower_quota_rules::Networks;
 
-use crate::http::{COST, HttpOptions, Problem, TOKEN};
+use crate::http::{HttpOptions, Problem, TOKEN};
 
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const METHOD: HeaderName = HeaderName::from_static("x-forwarded-method");
@@ -68,7 +68,7 @@ impl Forwarded {
         head.extensions.insert(gateway);
         let client = self.client_ip.address(&RequestHead::from_parts(&head));
         head.extensions.insert(client.unwrap_or(gateway));
-        let fields = [
+        for name in [
             FOR,
             METHOD,
             URI,
@@ -76,11 +76,8 @@ impl Forwarded {
             ORIGINAL_METHOD,
             ORIGINAL_URI,
             ORIGINAL_URL,
-        ];
-        for name in fields
-            .into_iter()
-            .chain([TOKEN, HeaderName::from_static(COST)])
-        {
+            TOKEN,
+        ] {
             head.headers.remove(name);
         }
         if let Some(host) = host {

@@ -5,11 +5,11 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use http::header::HOST;
-use http::{HeaderName, HeaderValue, Request};
+use http::{HeaderValue, Request};
 use serde::Deserialize;
 use tower_quota_rules::{DurationText, Many};
 
-use crate::http::{COST, HttpOptions, Problem};
+use crate::http::{Given, HttpOptions, Problem};
 
 /// A call of `/v1/check`.
 #[derive(Deserialize)]
@@ -22,11 +22,19 @@ pub(super) struct Call {
     pub(super) address: Option<IpAddr>,
     #[serde(default)]
     headers: BTreeMap<String, Many<String>>,
+    /// The values of keys `code NAME`.
+    #[serde(default)]
+    keys: BTreeMap<String, String>,
     /// The units, for limits without a cost of their own.
-    cost: Option<u64>,
+    #[serde(default = "one")]
+    cost: u64,
     #[serde(default)]
     pub(super) peek: bool,
     reserve: Option<DurationText>,
+}
+
+const fn one() -> u64 {
+    1
 }
 
 impl Call {
@@ -50,26 +58,20 @@ impl Call {
         if let Some(address) = self.address {
             request = request.extension(address);
         }
+        request = request.extension(Given {
+            cost: self.cost,
+            keys: self.keys.clone(),
+        });
         let unreadable = |error: http::Error| {
             Problem::invalid(format_args!(
                 "the request cannot exist: {error}: describe it as the client sent it"
             ))
         };
         let mut request = request.body(()).map_err(unreadable)?;
-        let headers = request.headers_mut();
-        // The field may come from the client of the caller.
-        headers.remove(COST);
-        let mut insert = |name, value| {
-            headers
-                .try_insert(name, value)
-                .map_err(|error| unreadable(error.into()))
-        };
         if let Some(host) = &self.host {
             let host = HeaderValue::from_str(host).map_err(|error| unreadable(error.into()))?;
-            insert(HOST, host)?;
-        }
-        if let Some(cost) = self.cost {
-            insert(HeaderName::from_static(COST), cost.into())?;
+            let inserted = request.headers_mut().try_insert(HOST, host);
+            inserted.map_err(|error| unreadable(error.into()))?;
         }
         Ok(request)
     }

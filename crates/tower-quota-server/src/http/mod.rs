@@ -30,7 +30,7 @@ pub(crate) use self::object::Object;
 pub use self::openapi::openapi;
 pub use self::options::HttpOptions;
 pub(crate) use self::problem::Problem;
-pub(crate) use self::rules::COST;
+pub(crate) use self::rules::Given;
 pub use self::rules::{advice, read_rules};
 pub(crate) use self::token::FIELD as TOKEN;
 pub use self::token::{ShortToken, Token};

@@ -1,40 +1,91 @@
 //! Documents as the server reads them.
 
-use tower_quota::{Algorithm, Quota};
-use tower_quota_rules::{CostText, Document, LimitRule, Problems, Rules, SettleText};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The field with the cost of a call, which only the server sets.
-pub(crate) const COST: &str = "tower-quota-cost";
+use tower_quota::{Algorithm, Quota, RequestHead, key};
+use tower_quota_rules::{
+    CodeParts, CostText, Document, KeyRule, KeyText, LimitRule, Problems, Rules, SettleText,
+};
+
+/// The name of the cost of a call in documents.
+const CALL: &str = "call";
+
+/// The cost and the keys that a caller gives, in the extensions of the request.
+#[derive(Clone)]
+pub(crate) struct Given {
+    pub(crate) cost: u64,
+    pub(crate) keys: BTreeMap<String, String>,
+}
 
 /// Reads a document. Pass this function to [`LiveOptions::read_with`](tower_quota_live::LiveOptions::read_with).
 ///
-/// A limit without a `cost` takes the `cost` of a check, 1 by default. A limit `at once` counts 1.
+/// A limit without a `cost` takes the `cost` of a check, 1 by default. A limit `at once` counts 1. The key `code NAME` is the
+/// value that a check gives by this name in `keys`.
 ///
 /// # Errors
 /// Returns all errors and warnings of the document, if there is an error.
 pub fn read_rules(text: &str) -> Result<Rules, Problems> {
-    let rules = Rules::parse(text)?;
-    let mut document = rules.document().clone();
+    let Ok(mut document) = Document::parse(text) else {
+        // Find the other problems too.
+        return Rules::parse(text);
+    };
+    let parts = parts(&document);
     let of_routes = document
         .routes
         .iter_mut()
         .flat_map(|route| &mut route.limits);
-    let mut takes_cost = false;
     for limit in document.limits.iter_mut().chain(of_routes) {
         if limit.cost.is_none() && !is_hold(limit) {
-            limit.cost = cost_of_call();
-            takes_cost = true;
+            limit.cost = CALL.parse().ok().map(CostText::Code);
         }
     }
-    match takes_cost {
-        true => Rules::new(document),
-        false => Ok(rules),
-    }
+    // The text has the places of problems.
+    Rules::with(document, &parts).or_else(|_| Rules::parse_with(text, &parts))
 }
 
-fn cost_of_call() -> Option<CostText> {
-    let name = COST.parse().ok()?;
-    Some(CostText::Header { name, default: 1 })
+/// Returns the parts of a document that come from calls.
+fn parts(document: &Document) -> CodeParts {
+    let mut names = BTreeSet::new();
+    if let Some(key) = &document.defaults.key {
+        add_names(key, &mut names);
+    }
+    for limit in document.all_limits() {
+        if let Some(key) = &limit.key {
+            add_names(key, &mut names);
+        }
+        let degraded = limit.when_degraded.as_ref();
+        if let Some(KeyText::Code(name)) = degraded.and_then(|degraded| degraded.key.as_ref()) {
+            names.insert(name.as_str());
+        }
+    }
+    let cost = |head: &RequestHead<'_>| {
+        head.extensions()
+            .get()
+            .map_or(1, |given: &Given| given.cost)
+    };
+    let mut parts = CodeParts::new().cost(CALL, cost);
+    for name in names {
+        let own = name.to_owned();
+        let given = key::extension(own.clone(), move |given: &Given| {
+            given.keys.get(&own).cloned()
+        });
+        parts = parts.key(name, given);
+    }
+    parts
+}
+
+fn add_names<'d>(key: &'d KeyRule, names: &mut BTreeSet<&'d str>) {
+    match key {
+        KeyRule::One(KeyText::Code(name)) => {
+            names.insert(name.as_str());
+        }
+        KeyRule::One(_) => {}
+        KeyRule::First(keys) | KeyRule::All { all: keys } => {
+            for key in keys {
+                add_names(key, names);
+            }
+        }
+    }
 }
 
 fn is_hold(limit: &LimitRule) -> bool {

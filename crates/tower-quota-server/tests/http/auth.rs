@@ -116,6 +116,30 @@ limits:
     assert!(advice[1].starts_with("the limit \"failures\" settles by only_failures"));
 }
 
+#[test]
+fn problems_of_documents_have_places() {
+    for (rules, line, expected) in [
+        ("limits:\n  - { name: a, quota: 1/minut }", 2, "minut"),
+        (
+            "limits:\n  - { name: a, quota: 1/minute }\n  - { name: a, quota: 1/hour }",
+            3,
+            "\"a\"",
+        ),
+        (
+            "limits:\n  - { name: a, quota: 2/minute, cost: code size }",
+            2,
+            "code gives no cost \"size\"",
+        ),
+    ] {
+        let problems = read_rules(rules).unwrap_err();
+        let problem = problems.iter().next().unwrap();
+        assert_eq!(problem.line, Some(line), "{problem}");
+        assert!(problem.message.contains(expected), "{problem}");
+    }
+    let degraded = "limits: [{ name: a, quota: 2/minute, when_degraded: 1/minute by code user }]";
+    assert!(read_rules(degraded).is_ok());
+}
+
 #[tokio::test]
 async fn replaced_limits_hold_for_the_next_request() {
     let server = Server::start("limits: [{ name: minute, quota: 1/minute }]").await;

@@ -68,11 +68,35 @@ limits:
         (&400.into(), &"never".into())
     );
     assert!(never.get("retry_after_ms").is_none());
-    // The field of a client is no cost.
-    let forged = json!({ "address": "192.0.2.1", "headers": { "Tower-Quota-Cost": "0" } });
+}
+
+#[tokio::test]
+async fn keys_come_from_the_caller() {
+    let rules = "
+defaults: { key: [code user, client_ip] }
+limits:
+  - { name: user, quota: 1/minute }
+  - { name: teams, quota: 9/minute, key: { all: [code team, method] }, missing: skip }
+tiers: { pro: { limits: { user: 2/minute } } }
+assign: [{ key: \"pro-*\", tier: pro }]
+";
+    let server = Server::start(rules).await;
+    let check = |user: &str| json!({ "keys": { "user": user, "team": "blue", "other": "x" } });
     assert_eq!(
-        server.call("/v1/check", forged).await["limits"][0]["taken"],
-        1
+        server.call("/v1/check", check("ann")).await["allowed"],
+        true
+    );
+    assert_eq!(
+        server.call("/v1/check", check("ann")).await["allowed"],
+        false
+    );
+    let pro = server.call("/v1/check", check("pro-1")).await;
+    assert_eq!(pro["limits"][0]["capacity"], 2);
+    assert_eq!(pro["limits"][1]["remaining"], 7);
+    // A gateway gives no keys, and nobody can give them by a field.
+    assert_eq!(
+        server.statuses(&["192.0.2.1", "192.0.2.1"]).await,
+        [204, 429]
     );
 }
 

@@ -116,7 +116,7 @@ async fn answers_have_every_documented_field() {
 fn call_has_every_documented_field() {
     let schemas = &DOCUMENT["components"]["schemas"];
     let call = [
-        "method", "path", "host", "address", "headers", "cost", "peek", "reserve",
+        "method", "path", "host", "address", "headers", "keys", "cost", "peek", "reserve",
     ];
     for (schema, fields) in [("Call", &call[..]), ("Commit", &["cost", "costs"])] {
         let properties = schemas[schema]["properties"].as_object().unwrap();
