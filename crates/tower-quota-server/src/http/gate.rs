@@ -11,10 +11,8 @@ use http_body_util::{BodyExt, Empty};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::explain::Explained;
 use tower_quota::settle::Reservation;
-use tower_quota::{Over, Policy, Protocol, RateLimitHandle, RateLimitLayer, Reason, RequestHead};
-use tower_quota_core::{
-    BoxStore, Charge, Clock, Decision, MonotonicClock, Operation, Outcome, Store,
-};
+use tower_quota::{Policy, Protocol, RateLimitHandle, RateLimitLayer, Reason, RequestHead};
+use tower_quota_core::{BoxStore, Clock, Decision, MonotonicClock, Outcome};
 
 use super::problem::Problem;
 
@@ -23,9 +21,7 @@ use super::problem::Problem;
 /// Clones share the layer. Start live rules on the [handle](Self::handle).
 #[derive(Clone)]
 pub struct Gate {
-    store: BoxStore,
     layer: RateLimitLayer<BoxStore>,
-    deadline: Duration,
     clock: Arc<dyn Clock>,
 }
 
@@ -53,15 +49,13 @@ impl Gate {
     /// Works like [`new`](Self::new), with a clock that ends reservations.
     #[must_use]
     pub fn with_clock(store: BoxStore, deadline: Duration, clock: impl Clock) -> Self {
-        let layer = RateLimitLayer::new(store.clone(), Policy::new())
+        let layer = RateLimitLayer::new(store, Policy::new())
             .store_timeout(deadline)
             // A refusal of gRPC has the status 200, which a gateway takes for an admission.
             .protocol(Protocol::Http)
             .attach_decision();
         Self {
-            store,
             layer,
-            deadline,
             clock: Arc::new(clock),
         }
     }
@@ -93,33 +87,22 @@ impl Gate {
         &self,
         request: &Request<()>,
     ) -> Result<(StatusCode, Option<Decision>), Problem> {
-        let limits = match self.layer.handle().explain(&RequestHead::of(request)) {
-            Explained::Limited(limits) if !limits.is_empty() => limits,
-            Explained::Refused(reason) => return Ok((status_of(&reason), None)),
-            _ => return Ok((StatusCode::OK, None)),
-        };
-        let mut charges = Vec::new();
-        for limit in &limits {
-            let mut charge = Charge::new(limit.name, &limit.quota, &limit.key).cost(limit.cost);
-            // Flags and delays refuse no request.
-            if limit.is_shadow || limit.over != Over::Refuse {
-                charge = charge.shadow();
-            }
-            charges.push(charge);
+        let (handle, head) = (self.layer.handle(), RequestHead::of(request));
+        if let Explained::Refused(reason) = handle.explain(&head) {
+            return Ok((status_of(&reason), None));
         }
-        let peeked = self.store.apply(Operation::Peek, &charges);
-        let Ok(Ok(decision)) = tokio::time::timeout(self.deadline, peeked).await else {
-            return Err(Problem::new(
+        let peeked = handle.peek_request(&head).await.map_err(|_| {
+            Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "the store of the counters has not answered: ask again later",
-            ));
-        };
-        let status = match decision.outcome() {
-            Outcome::Never => StatusCode::BAD_REQUEST,
-            Outcome::Refuse(_) => StatusCode::TOO_MANY_REQUESTS,
+            )
+        })?;
+        let status = match peeked.as_ref().map(Decision::outcome) {
+            Some(Outcome::Never) => StatusCode::BAD_REQUEST,
+            Some(Outcome::Refuse(_)) => StatusCode::TOO_MANY_REQUESTS,
             _ => StatusCode::OK,
         };
-        Ok((status, Some(decision)))
+        Ok((status, peeked))
     }
 }
 
@@ -146,8 +129,6 @@ const fn status_of(reason: &Reason<'_>) -> StatusCode {
 
 impl fmt::Debug for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gate")
-            .field("deadline", &self.deadline)
-            .finish_non_exhaustive()
+        f.debug_struct("Gate").finish_non_exhaustive()
     }
 }

@@ -1,9 +1,11 @@
 //! Checks of described requests.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tower_quota_server::http::HttpOptions;
 
-use crate::server::{Server, detail, send, status};
+use crate::server::{Server, clocked, detail, send, status};
 
 const RULES: &str = "
 limits: [{ name: minute, quota: 5/minute fixed_window }]
@@ -127,6 +129,28 @@ async fn peek_takes_nothing() {
         let peek = json!({ "path": path, "peek": true });
         assert_eq!(server.call("/v1/check", peek).await["status"], expected);
     }
+}
+
+#[tokio::test]
+async fn peek_knows_penalties() {
+    let rules = "
+defaults: { key: none }
+limits: [{ name: minute, quota: 2/minute, penalty: { after: 1, step: 10m, most: 1h } }]
+";
+    let (clock, store) = clocked();
+    let server = Server::clocked(rules, HttpOptions::default(), store, clock.clone()).await;
+    for cost in [2, 1, 1] {
+        server.call("/v1/check", json!({ "cost": cost })).await;
+    }
+    clock.advance(Duration::from_secs(120));
+    let peeked = server.call("/v1/check", json!({ "peek": true })).await;
+    let checked = server.call("/v1/check", json!({})).await;
+    assert_eq!(peeked["status"], 429);
+    assert_eq!(peeked["status"], checked["status"]);
+    assert!(
+        peeked["retry_after_ms"].as_u64().unwrap() > 60_000,
+        "{peeked}"
+    );
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tower_quota_core::{
-    Algorithm, BoxStore, Charge, Key, LimitStatus, Limiter, Name, Operation, Quota, RefusalCache,
-    RefusalStats, Store, Timestamp,
+    Algorithm, BoxStore, Charge, Decision, Key, LimitStatus, Limiter, Name, Operation, Quota,
+    RefusalCache, RefusalStats, Store, Timestamp,
 };
 
 pub use self::client::ClientKey;
@@ -22,7 +22,7 @@ use crate::head::RequestHead;
 use crate::layer::{LayerState, RateLimitLayer};
 use crate::limit::Limit;
 use crate::observe::{Decided, OnRefusal};
-use crate::policy::{Explained, Plan, Policy, RequestCharges};
+use crate::policy::{Charges, Explained, Plan, Policy, RequestCharges};
 use crate::settle::within;
 use crate::traced::KeySeed;
 
@@ -197,6 +197,43 @@ impl<S: Store> RateLimitHandle<S> {
         client: impl Into<ClientKey<'k>>,
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         self.apply(Operation::Peek, limit, client.into(), 1).await
+    }
+
+    /// Returns the decision that a request would get now, by all of its limits and costs, without charging units.
+    ///
+    /// Returns `None` if no limit decides, because of the lists of the policy, or because the request has no limit or lacks
+    /// a key. Call [`explain`](Self::explain) for the reason, and [`blocked_for`](Self::blocked_for) for blocks.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, RequestHead};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+    /// let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(9)).cost(5));
+    /// let handle = RateLimitLayer::new(MemoryStore::new(), policy).handle();
+    /// let request = Request::get("/").body(()).unwrap();
+    /// let decision = handle.peek_request(&RequestHead::of(&request)).await.unwrap().unwrap();
+    /// assert!(decision.is_allowed());
+    /// # });
+    /// ```
+    pub async fn peek_request(
+        &self,
+        head: &RequestHead<'_>,
+    ) -> Result<Option<Decision>, HandleError<S::Error>> {
+        let rules = self.shared.rules();
+        let mut asked = RequestCharges::new(&rules.plan);
+        if rules.plan.lists.find(head).is_none() {
+            asked.read(head);
+        }
+        if asked.is_empty() || asked.refusal.is_some() {
+            return Ok(None);
+        }
+        let mut charges = Charges::new();
+        asked.fill(&mut charges, |waiter| self.shared.queue.has_room(waiter));
+        let peeked = self.shared.store.apply(Operation::Peek, &charges);
+        drop(charges);
+        let decision = within(self.shared.store_timeout(), peeked).await?;
+        Ok(Some(decision))
     }
 
     /// Returns the time until the window of a client ends, by the clock of the store.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::{Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::{
     ClientKey, HandleError, Key, Limit, MemoryStore, MissingKey, Name, OnStoreFailure, Outcome,
@@ -62,6 +62,31 @@ async fn peek_reports_what_request_gets() {
     assert_eq!(left(&handle, "bob").await, 2);
     let ann = Key::owned(status_scope(), "ann");
     assert_eq!(handle.peek("key", &ann).await.unwrap().remaining(), 0);
+}
+
+#[tokio::test]
+async fn peek_of_request_has_all_limits_and_costs() {
+    let policy = per_api_key(9)
+        .limit(per_hour("all", 5).cost(4))
+        .skip(|head: &RequestHead<'_>| head.method() == Method::PUT);
+    let (service, handle) = serve(stopped_layer(policy));
+    let peek = async |request: &Request<()>| {
+        let decision = handle
+            .peek_request(&RequestHead::of(request))
+            .await
+            .unwrap();
+        decision.map(|decision| (decision.outcome(), decision.statuses().len()))
+    };
+    let mut request = request_of("ann");
+    for _ in 0..2 {
+        assert_eq!(peek(&request).await, Some((Outcome::Allow, 2)));
+    }
+    status(&service, "ann").await;
+    let retry = secs(3 * 3_600 / 5);
+    assert_eq!(peek(&request).await, Some((Outcome::Refuse(retry), 2)));
+    assert_eq!(left(&handle, "ann").await, 8);
+    *request.method_mut() = Method::PUT;
+    assert_eq!(peek(&request).await, None);
 }
 
 #[tokio::test]
