@@ -154,6 +154,21 @@ limits: [{ name: minute, quota: 2/minute, penalty: { after: 1, step: 10m, most: 
 }
 
 #[tokio::test]
+async fn flagged_requests_pass_as_limited() {
+    let server =
+        Server::start("limits: [{ name: minute, quota: 1/minute, key: none, over: flag }]").await;
+    for outcome in ["allowed", "limited", "limited"] {
+        for call in [json!({ "peek": true }), json!({})] {
+            let answer = server.call("/v1/check", call).await;
+            assert_eq!(
+                (&answer["allowed"], &answer["limits"][0]["outcome"]),
+                (&true.into(), &outcome.into())
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn undescribable_requests_are_problems() {
     let server = Server::start(RULES).await;
     for (call, expected) in [
