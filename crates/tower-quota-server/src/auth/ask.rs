@@ -6,7 +6,6 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request, State};
-use axum::response::IntoResponse;
 use axum::routing::any;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
@@ -43,14 +42,8 @@ pub fn router(gate: &Gate, options: &HttpOptions) -> Router {
 /// Answers without reading the body, which the gateway may still hold back.
 async fn ask(State(door): State<Arc<Door>>, request: Request) -> Response<Body> {
     let (head, _) = request.into_parts();
-    let only_403 = match head.uri.query() {
-        None => false,
-        Some("status=403") => true,
-        Some(_) => {
-            let detail = "the query is unknown: ask /v1/auth, or for nginx /v1/auth?status=403";
-            return Problem::bad_request(detail).into_response();
-        }
-    };
+    // Another query may be the query of a client, which Caddy keeps when it rewrites the path.
+    let only_403 = head.uri.query() == Some("status=403");
     let mut response = door.decide(head).await.unwrap_or_else(Response::from);
     // The layer may close the connection of a client, which is not the connection of the gateway.
     response.headers_mut().remove(header::CONNECTION);
