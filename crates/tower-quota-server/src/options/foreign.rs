@@ -48,7 +48,7 @@ const ERRORS: [(&str, When, &str); 5] = [
     ),
 ];
 
-const NOTES: [(&str, When, &str); 15] = [
+const NOTES: [(&str, When, &str); 17] = [
     (
         "USE_STATSD",
         True,
@@ -123,6 +123,16 @@ const NOTES: [(&str, When, &str); 15] = [
         "MEMCACHE_HOST_PORT",
         Set,
         "counters are in Redis or in memory",
+    ),
+    (
+        "CONFIG_GRPC_XDS_NODE_METADATA",
+        Set,
+        "the control plane gets the name of the node alone",
+    ),
+    (
+        "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS",
+        Set,
+        "the control plane gets no further fields",
     ),
 ];
 

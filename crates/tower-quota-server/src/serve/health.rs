@@ -44,7 +44,7 @@ pub struct Source {
 
 #[derive(Clone, Debug, Default, Serialize)]
 struct SourceState {
-    name: &'static str,
+    name: String,
     /// The limits that are in force.
     limits: Option<usize>,
     /// The problem of the newest configuration.
@@ -92,10 +92,10 @@ impl Health {
     }
 
     /// Adds a source of limits. The server is not ready before the source has loaded limits.
-    pub fn source(&self, name: &'static str) -> Source {
+    pub fn source(&self, name: impl Into<String>) -> Source {
         let mut sources = lock(&self.0.sources);
         sources.push(SourceState {
-            name,
+            name: name.into(),
             ..SourceState::default()
         });
         Source {
@@ -209,7 +209,7 @@ impl Source {
     pub fn loaded(&self, limits: usize) {
         metrics::config_loaded();
         self.set(|state| {
-            tracing::info!("{} has new limits: {limits}", state.name);
+            tracing::info!("new limits of {}: {limits}", state.name);
             state.limits = Some(limits);
             state.problem = None;
         });
@@ -223,7 +223,10 @@ impl Source {
                 Some(_) => "the earlier limits stay",
                 None => "there are no limits yet",
             };
-            tracing::error!("{} cannot be used, {stays}: {problem}", state.name);
+            tracing::error!(
+                "the limits of {} cannot be used, {stays}: {problem}",
+                state.name
+            );
             state.problem = Some(problem.to_string());
         });
     }
@@ -240,7 +243,7 @@ fn of_documents(live: &LiveRules) -> SourceState {
     let state = live.state();
     let limits = live.handle().limits().len();
     SourceState {
-        name: "the document",
+        name: state.store,
         limits: state.in_force.map(|_| limits),
         problem: state.last_error,
     }

@@ -90,7 +90,7 @@ impl BoundServer {
         followers.push(Box::pin(probe));
         let mut limits = Vec::new();
         if let (Some(loaded), Some(door)) = (loaded.source, &parts.envoy) {
-            let source = health.source("the limits of Envoy");
+            let source = health.source(&loaded.place);
             let count = loaded.first.as_ref().map(|first| match first {
                 Ok(config) => format!("domains: {}, limits: {}", config.domains(), config.limits()),
                 Err(_) => "no limits yet".to_owned(),
@@ -107,8 +107,8 @@ impl BoundServer {
             let count = documents.gate.handle().limits().len();
             limits.push(format!("{} (limits: {count})", path.display()));
         }
-        let flags = &options.ports;
-        descriptors::warn(flags.grpc_connections + flags.http_connections);
+        let mut flags = options.ports.clone();
+        descriptors::lower(&mut flags);
         let (grpc, reporter) = doors::grpc(&parts);
         let http = doors::http(options, &parts, &health);
         let metrics = doors::metrics(&flags.metrics_path, &parts, &recorder);
@@ -121,7 +121,7 @@ impl BoundServer {
                 followers.push(Box::pin(follower));
                 read
             });
-            Arc::new(Port::new(protocol, flags, certificates, router))
+            Arc::new(Port::new(protocol, &flags, certificates, router))
         };
         let grpc = BoundPort::bind(port(Protocol::Grpc, grpc), flags.grpc_address()).await?;
         let http = BoundPort::bind(port(Protocol::Http, http), flags.http_address()).await?;
@@ -160,7 +160,7 @@ impl BoundServer {
             health,
             reporter,
             followers,
-            flags: flags.clone(),
+            flags,
             summary,
         })
     }

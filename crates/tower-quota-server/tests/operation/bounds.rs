@@ -11,7 +11,7 @@ use tower_quota_server::options::Options;
 use tower_quota_server::serve::BoundServer;
 
 use crate::certificates::Authority;
-use crate::support::{DOCUMENT, Files, Server, get, text};
+use crate::support::{DOCUMENT, Files, Server, get, program_with_files, text};
 
 /// A server in this process.
 struct Running {
@@ -190,4 +190,22 @@ fn slow_clients_leave_places_to_others() {
         };
     }
     assert!(ended >= 32, "{ended}");
+}
+
+#[tokio::test]
+async fn server_with_few_files_serves_other_clients() {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    let mut program = program_with_files(48);
+    let server = Server::spawn(program.args(["--rules", text(&rules)]));
+    let http = server.http();
+    let slow: Vec<_> = (0..100)
+        .map(|_| std::net::TcpStream::connect(http).unwrap())
+        .collect();
+    for _ in 0..3 {
+        assert_eq!(get(http, "/healthz").0, 200);
+    }
+    // HTTP leaves files to gRPC.
+    let _client = server.client().await;
+    drop(slow);
 }

@@ -218,6 +218,27 @@ fn logs_may_be_json() {
 }
 
 #[test]
+fn page_names_every_variable_of_the_reference() {
+    let page = include_str!("../../../../docs/reference/server.md");
+    let command = <Options as clap::CommandFactory>::command();
+    let read = command
+        .get_arguments()
+        .filter_map(|argument| argument.get_env());
+    let mut names: Vec<String> = read.map(|name| name.to_str().unwrap().to_owned()).collect();
+    names.retain(|name| !name.starts_with("TOWER_QUOTA_"));
+    for found in foreign(|_| Some("1".into())) {
+        let (Foreign::Error(message) | Foreign::Note(message)) = found else {
+            continue;
+        };
+        names.push(message.split(' ').next().unwrap().to_owned());
+    }
+    assert!(names.len() > 50, "{names:?}");
+    for name in names {
+        assert!(page.contains(&format!("`{name}`")), "{name}");
+    }
+}
+
+#[test]
 fn help_names_every_variable_and_no_secret() {
     let secrets = [
         ("REDIS_URL", "redis://:secret@redis.internal"),

@@ -56,6 +56,14 @@ pub(crate) fn program(flags: &[&str]) -> Command {
     command
 }
 
+/// Returns the program with a maximum number of open files.
+pub(crate) fn program_with_files(most: u32) -> Command {
+    let mut command = Command::new("sh");
+    let script = format!("ulimit -n {most} && exec \"$0\" \"$@\"");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_tower-quota-server")]);
+    command
+}
+
 pub(crate) fn output(flags: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut command = program(flags);
     command.envs(variables.iter().copied()).output().unwrap()
@@ -68,13 +76,14 @@ impl Server {
 
     /// Starts a server on free ports, and waits for its first line.
     pub(crate) fn start_with(flags: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut command = program(&[]);
+        Self::spawn(command.args(flags).envs(variables.iter().copied()))
+    }
+
+    pub(crate) fn spawn(command: &mut Command) -> Self {
         let ports = ["--http", "--grpc", "--admin"].map(|flag| [flag, "127.0.0.1:0"]);
-        let mut command = program(ports.as_flattened());
-        let child = command
-            .args(flags)
-            .envs(variables.iter().copied())
-            .stderr(Stdio::piped())
-            .spawn();
+        let command = command.args(ports.as_flattened());
+        let child = command.stderr(Stdio::piped()).spawn();
         let mut child = child.unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();

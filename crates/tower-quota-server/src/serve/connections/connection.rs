@@ -70,25 +70,27 @@ impl Port {
         };
         let connection = self.http.serve_connection(TokioIo::new(io), served);
         let mut connection = pin!(connection);
+        let oldest = place.spread(bounds.age);
         let (mut age, mut begun) = (Duration::ZERO, 0);
-        let mut next = bounds.first_request.min(bounds.age);
+        let mut next = bounds.first_request.min(oldest);
         let mut tick = pin!(sleep(next));
         let (reason, grace) = loop {
             tokio::select! {
+                biased;
                 _ = &mut connection => return,
                 _ = drain.wait_for(|is_ending| *is_ending) => break ("drained", None),
                 () = requests.evicted() => break ("evicted", Some(Duration::ZERO)),
                 () = &mut tick => {}
             }
             age += next;
-            if age >= bounds.age {
+            if age >= oldest {
                 break ("age", Some(bounds.age_grace));
             }
             if begun == requests.begun() && !requests.are_running() {
                 break ("idle", Some(GOODBYE));
             }
             begun = requests.begun();
-            next = bounds.idle.min(bounds.age.saturating_sub(age));
+            next = bounds.idle.min(oldest.saturating_sub(age));
             tick.set(sleep(next));
         };
         metrics::closed(self.name(), reason);

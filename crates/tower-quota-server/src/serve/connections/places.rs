@@ -1,5 +1,6 @@
 //! The places of the connections of a port.
 
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -76,6 +77,14 @@ impl Places {
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// Spreads an age by up to a tenth, so that connections that began together do not end together.
+    pub(super) fn spread(&self, age: Duration) -> Duration {
+        let percent = 90 + u32::try_from(self.number % 21).unwrap_or(0);
+        (age / 100).saturating_mul(percent)
     }
 }
 

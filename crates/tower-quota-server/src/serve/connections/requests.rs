@@ -40,7 +40,10 @@ impl Service<Request<Incoming>> for Served {
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let running = self.requests.begin();
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(ConnectInfo(self.peer));
+        // Calls of gRPC have no use for the peer, and are many.
+        if self.protocol != Protocol::Grpc {
+            request.extensions_mut().insert(ConnectInfo(self.peer));
+        }
         let response = self.router.clone().call(request);
         let (protocol, longest) = (self.protocol, self.longest);
         Box::pin(async move {
