@@ -1,8 +1,12 @@
 //! `/json`, next to the answers of envoyproxy/ratelimit.
 
 use serde_json::{Value, json};
+use tower_quota_core::MemoryStore;
+use tower_quota_server::check::json_router;
+use tower_quota_server::envoy::{EnvoyConfig, EnvoyDoor, EnvoyOptions, HeaderNames};
+use tower_quota_server::http::HttpOptions;
 
-use crate::server::{Server, send};
+use crate::server::{Server, send, serve};
 
 const RULES: &str = "limits: [{ name: minute, quota: 9/minute, key: none }]";
 
@@ -125,4 +129,35 @@ async fn names_and_numbers_have_all_forms_of_protobuf() {
         .decided(json!({ "domain": "shop", "descriptors": [back] }))
         .await;
     assert_eq!(answer["statuses"][0]["limitRemaining"], 2);
+}
+
+#[tokio::test]
+async fn answer_has_fields_and_metadata() {
+    let mut options = EnvoyOptions::default();
+    options.headers = Some(HeaderNames::default());
+    options.dynamic_metadata = true;
+    let limits = "{ domain: d, descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 9, name: UNKNOWN } }] }";
+    let config = EnvoyConfig::parse([("d.yaml", limits)], false).unwrap();
+    let envoy = EnvoyDoor::new(config, MemoryStore::new(), options);
+    let address = serve(json_router(envoy, &HttpOptions::default())).await;
+    let call = json!({ "domain": "d", "descriptors": [{ "entries": [{ "key": "k", "value": "" }], "hitsAddend": "2" }] });
+    let response = send(
+        reqwest::Client::new()
+            .post(format!("{address}/json"))
+            .json(&call),
+    )
+    .await;
+    let answer: Value = response.json().await.unwrap();
+    assert_eq!(
+        answer["statuses"][0]["currentLimit"],
+        json!({ "name": "UNKNOWN", "requestsPerUnit": 9, "unit": "DAY" })
+    );
+    let fields = answer["responseHeadersToAdd"].as_array().unwrap();
+    assert!(
+        fields.contains(&json!({ "key": "RateLimit-Remaining", "value": "7" })),
+        "{answer}"
+    );
+    let metadata = &answer["dynamicMetadata"];
+    assert_eq!(metadata["domain"], "d");
+    assert_eq!(metadata["descriptors"][0]["hitsAddend"], 2);
 }

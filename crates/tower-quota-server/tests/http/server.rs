@@ -171,7 +171,7 @@ pub(crate) async fn detail(request: RequestBuilder, status: u16) -> String {
     problem["detail"].as_str().unwrap().to_owned()
 }
 
-async fn serve(router: Router) -> String {
+pub(crate) async fn serve(router: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let service = router.into_make_service_with_connect_info::<SocketAddr>();

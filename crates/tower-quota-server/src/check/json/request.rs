@@ -1,5 +1,6 @@
 //! The JSON of requests, by the JSON mapping of protobuf.
 
+use core::num::ParseIntError;
 use core::str::FromStr;
 
 use serde::Deserialize;
@@ -44,7 +45,7 @@ struct Entry {
 struct Limit {
     #[serde(alias = "requests_per_unit")]
     requests_per_unit: Option<Number<u32>>,
-    unit: Option<Unit>,
+    unit: Option<Number<Unit>>,
 }
 
 /// A number, or its digits in a string.
@@ -80,12 +81,14 @@ impl<'de, T: FromStr> Deserialize<'de> for Number<T> {
     }
 }
 
-impl<'de> Deserialize<'de> for Unit {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let unit = Form::deserialize(deserializer)?.text();
-        let named = RateLimitUnit::from_str_name(&unit).map(i32::from);
-        let unit = named.or_else(|| unit.parse().ok());
-        unit.map(Self).ok_or_else(|| D::Error::custom("no unit"))
+impl FromStr for Unit {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        match RateLimitUnit::from_str_name(text) {
+            Some(unit) => Ok(Self(unit.into())),
+            None => text.parse().map(Self),
+        }
     }
 }
 
@@ -115,7 +118,7 @@ impl From<Descriptor> for RateLimitDescriptor {
                 requests_per_unit: limit
                     .requests_per_unit
                     .map_or(0, |Number(requests)| requests),
-                unit: limit.unit.map_or(0, |Unit(unit)| unit),
+                unit: limit.unit.map_or(0, |Number(Unit(unit))| unit),
             }),
             hits_addend: descriptor.hits_addend.map(|Number(hits)| hits),
             is_negative_hits: descriptor.is_negative_hits.unwrap_or_default(),

@@ -1,96 +1,69 @@
 //! The JSON of responses, by the JSON mapping of protobuf, which leaves out default values.
 
 use prost_types::value::Kind;
-use prost_types::{Duration, ListValue, Struct};
-use serde_json::{Map, Value};
+use prost_types::{ListValue, Struct};
+use serde_json::{Value, json};
 
-use crate::messages::HeaderValue;
 use crate::messages::ratelimit::RateLimitResponse;
-use crate::messages::ratelimit::rate_limit_response::rate_limit::Unit;
-use crate::messages::ratelimit::rate_limit_response::{Code, DescriptorStatus, RateLimit};
+use crate::messages::ratelimit::rate_limit_response::{DescriptorStatus, RateLimit};
 
 pub(super) fn json(response: &RateLimitResponse) -> Value {
-    let statuses = response.statuses.iter().map(status);
-    let fields = response.response_headers_to_add.iter().map(field);
-    let metadata = response.dynamic_metadata.as_ref().map(object);
-    present([
-        ("overallCode", code(response.overall_code())),
-        ("statuses", statuses.collect()),
-        ("responseHeadersToAdd", fields.collect()),
-        ("dynamicMetadata", metadata.unwrap_or_default()),
-    ])
+    let statuses: Vec<Value> = response.statuses.iter().map(status).collect();
+    let fields = response.response_headers_to_add.iter();
+    let fields = fields.map(|field| json!({ "key": field.key, "value": field.value }));
+    let mut json = json!({
+        "overallCode": known(response.overall_code().as_str_name()),
+        "statuses": statuses,
+        "responseHeadersToAdd": fields.collect::<Vec<Value>>(),
+    });
+    remove_defaults(&mut json);
+    if let Some(metadata) = &response.dynamic_metadata {
+        json["dynamicMetadata"] = object(metadata);
+    }
+    json
 }
 
 fn status(status: &DescriptorStatus) -> Value {
-    let limit = status.current_limit.as_ref().map(limit);
-    let reset = status.duration_until_reset.as_ref().map(seconds);
-    present([
-        ("code", code(status.code())),
-        ("currentLimit", limit.unwrap_or_default()),
-        ("limitRemaining", number(status.limit_remaining)),
-        ("durationUntilReset", reset.unwrap_or_default()),
-    ])
+    let reset = status.duration_until_reset.as_ref();
+    json!({
+        "code": known(status.code().as_str_name()),
+        "currentLimit": status.current_limit.as_ref().map(limit),
+        "limitRemaining": status.limit_remaining,
+        // The server rounds up to whole seconds.
+        "durationUntilReset": reset.map(|reset| format!("{}s", reset.seconds)),
+    })
 }
 
 fn limit(limit: &RateLimit) -> Value {
-    let unit = match limit.unit() {
-        Unit::Unknown => Value::Null,
-        unit => unit.as_str_name().into(),
-    };
-    present([
-        ("name", text(&limit.name)),
-        ("requestsPerUnit", number(limit.requests_per_unit)),
-        ("unit", unit),
-    ])
+    json!({
+        "name": limit.name,
+        "requestsPerUnit": limit.requests_per_unit,
+        "unit": known(limit.unit().as_str_name()),
+    })
 }
 
-fn field(field: &HeaderValue) -> Value {
-    present([("key", text(&field.key)), ("value", text(&field.value))])
+/// Returns the name of a value that is not the default.
+fn known(name: &str) -> Option<&str> {
+    (name != "UNKNOWN").then_some(name)
 }
 
-/// Makes an object of the fields that differ from their defaults.
-fn present<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    let mut object = Map::new();
-    for (name, value) in fields {
-        let is_default = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-        if !is_default {
-            object.insert(name.to_owned(), value);
+fn remove_defaults(json: &mut Value) {
+    match json {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(remove_defaults);
+            let is_default =
+                |value: &Value| [Value::Null, 0.into(), "".into(), json!([])].contains(value);
+            fields.retain(|_, value| !is_default(value));
         }
+        Value::Array(elements) => elements.iter_mut().for_each(remove_defaults),
+        _ => {}
     }
-    object.into()
-}
-
-fn code(code: Code) -> Value {
-    match code {
-        Code::Unknown => Value::Null,
-        code => code.as_str_name().into(),
-    }
-}
-
-fn number(number: u32) -> Value {
-    match number {
-        0 => Value::Null,
-        number => number.into(),
-    }
-}
-
-fn text(text: &str) -> Value {
-    match text {
-        "" => Value::Null,
-        text => text.into(),
-    }
-}
-
-/// The server rounds up to whole seconds.
-fn seconds(duration: &Duration) -> Value {
-    format!("{}s", duration.seconds).into()
 }
 
 fn object(fields: &Struct) -> Value {
     let fields = fields.fields.iter();
-    fields
-        .map(|(name, field)| (name.clone(), value(field)))
-        .collect()
+    let fields = fields.map(|(name, field)| (name.clone(), value(field)));
+    fields.collect()
 }
 
 fn value(of: &prost_types::Value) -> Value {
