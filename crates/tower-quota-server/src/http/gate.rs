@@ -53,7 +53,9 @@ impl Gate {
             .store_timeout(deadline)
             // A refusal of gRPC has the status 200, which a gateway takes for an admission.
             .protocol(Protocol::Http)
-            .attach_decision();
+            .attach_decision()
+            // The admin API lists them.
+            .count_busy_clients();
         Self {
             layer,
             clock: Arc::new(clock),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tower_quota::TopWindow;
 use tower_quota_server::http::HttpOptions;
 
 use crate::server::{Server, clocked, detail, send, status};
@@ -286,4 +287,18 @@ async fn other_content_types_are_refused() {
         status(call.header("content-type", "Application/JSON; charset=utf-8")).await,
         200
     );
+}
+
+#[tokio::test]
+async fn busy_clients_are_listed() {
+    let server = Server::start("limits: [{ name: minute, quota: 9/minute }]").await;
+    let mut calls = 0;
+    // One in 32 requests is counted, at random.
+    while server.live.handle().top_busy(TopWindow::Minute).is_empty() {
+        server
+            .call("/v1/check", json!({ "address": "192.0.2.1" }))
+            .await;
+        calls += 1;
+        assert!(calls < 2_000, "no request was counted");
+    }
 }
