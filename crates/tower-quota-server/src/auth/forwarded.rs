@@ -9,7 +9,7 @@ use tower_quota::RequestHead;
 use tower_quota::key::{ClientIp, Proxies, Source, client_ip};
 use tower_quota_rules::Networks;
 
-use crate::http::{HttpOptions, Problem, TOKEN};
+use crate::http::{HttpOptions, Problem, TOKEN, with_plain_path};
 
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const METHOD: HeaderName = HeaderName::from_static("x-forwarded-method");
@@ -84,7 +84,7 @@ impl Forwarded {
             head.headers.insert(HOST, host);
         }
         (head.method, head.uri) = (method, uri);
-        Ok(Request::from_parts(head, ()))
+        Ok(with_plain_path(Request::from_parts(head, ())))
     }
 }
 

@@ -10,7 +10,8 @@
 //! | `Tower-Quota-Token` | the token, if the server has one |
 //!
 //! The layer decides the request that the fields describe, with the other fields as the client sent them, and with the
-//! client as its peer. So a document needs no `client_ip` for the gateway.
+//! client as its peer. So a document needs no `client_ip` for the gateway. Conditions on a path match the path as sent, and the
+//! plain path without encoded letters, repeated slashes and dots. Exemptions must match both.
 //!
 //! | answer | status |
 //! |---|---|

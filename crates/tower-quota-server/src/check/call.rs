@@ -9,7 +9,7 @@ use http::{HeaderValue, Request};
 use serde::Deserialize;
 use tower_quota_rules::{DurationText, Many};
 
-use crate::http::{Given, HttpOptions, Problem};
+use crate::http::{Given, HttpOptions, Problem, with_plain_path};
 
 /// A call of `/v1/check`.
 #[derive(Deserialize)]
@@ -73,7 +73,7 @@ impl Call {
             let inserted = request.headers_mut().try_insert(HOST, host);
             inserted.map_err(|error| unreadable(error.into()))?;
         }
-        Ok(request)
+        Ok(with_plain_path(request))
     }
 
     /// Returns the time of the reservation, if the call reserves.

@@ -8,6 +8,7 @@
 //! | `object` | reads JSON objects, and no lists |
 //! | `openapi` | the description of the routes |
 //! | `options` | the settings of the doors |
+//! | `path` | the path that a service may read from another spelling |
 //! | `problem` | errors, as problem details |
 //! | `rules` | reads documents for the server |
 //! | `token` | a secret that callers send |
@@ -18,6 +19,7 @@ mod gate;
 mod object;
 mod openapi;
 mod options;
+mod path;
 mod problem;
 mod rules;
 mod token;
@@ -29,6 +31,7 @@ pub use self::gate::Gate;
 pub(crate) use self::object::Object;
 pub use self::openapi::openapi;
 pub use self::options::HttpOptions;
+pub(crate) use self::path::with_plain_path;
 pub(crate) use self::problem::Problem;
 pub(crate) use self::rules::Given;
 pub use self::rules::{advice, read_rules};

@@ -10,5 +10,6 @@ mod json;
 mod nginx;
 mod openapi;
 mod outages;
+mod paths;
 mod reservations;
 mod server;
