@@ -9,10 +9,8 @@ use crate::messages::descriptors::rate_limit_descriptor::Entry;
 
 /// The kind of the keys of all counters.
 pub(crate) const SCOPE: Name = Name::new("envoy");
-/// The name of limits of the configuration.
-pub(crate) const OF_TREE: Name = Name::new("envoy");
-/// The name of limits that come with a descriptor, which count apart.
-pub(crate) const OF_DESCRIPTOR: Name = Name::new("envoy descriptor");
+/// The name of all limits. The name of a counter tells whether the limit comes with the descriptor.
+pub(crate) const LIMIT: Name = Name::new("envoy");
 
 /// Appends a text.
 pub(crate) fn push(counter: &mut Vec<u8>, text: &str) {

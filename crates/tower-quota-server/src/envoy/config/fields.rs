@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::node::{Kind, Node, truth};
-use super::problem::{Place, Problems};
+use super::problem::Problems;
 use super::rule::OnStoreFailure;
 
 /// A reader of a file, which records problems and goes on.
 pub(super) struct Reader<'r> {
     pub(super) file: &'r str,
-    pub(super) problems: &'r mut Problems,
+    problems: &'r mut Problems,
     /// The domain, and the keys and values of the descriptors around the place.
     pub(super) path: Vec<String>,
     /// The choice of limits without a choice of their own.
@@ -28,8 +28,18 @@ impl<'n> Fields<'n> {
     }
 }
 
-impl Reader<'_> {
-    pub(super) fn problem(&mut self, place: Place, message: impl core::fmt::Display) {
+impl<'r> Reader<'r> {
+    pub(super) fn new(file: &'r str, problems: &'r mut Problems) -> Self {
+        Self {
+            file,
+            problems,
+            path: Vec::new(),
+            on_store_failure: OnStoreFailure::Allow,
+        }
+    }
+
+    pub(super) fn problem(&mut self, node: &Node<'_>, message: impl core::fmt::Display) {
+        let place = node.place;
         if place.line > 0 || self.path.is_empty() {
             return self.problems.add(self.file, place, message);
         }
@@ -45,23 +55,26 @@ impl Reader<'_> {
             Kind::Null => &[],
             _ => {
                 let list = known.join(", ");
-                let message = format_args!("a map belongs here: write fields such as {list}");
-                self.problem(node.place, message);
+                self.problem(
+                    node,
+                    format_args!("a map belongs here: write fields such as {list}"),
+                );
                 &[]
             }
         };
         for (key, value) in entries {
             let (Kind::Plain(name) | Kind::Text(name)) = &key.kind else {
-                self.problem(key.place, "this key is no text: write the name of a field");
+                self.problem(key, "this key is no text: write the name of a field");
                 continue;
             };
             if !known.contains(&&**name) {
                 let fix = suggestion(name, known);
-                let message = format_args!("the key {name:?} is unknown here: {fix}");
-                self.problem(key.place, message);
+                self.problem(key, format_args!("the key {name:?} is unknown here: {fix}"));
             } else if fields.0.insert(name, value).is_some() {
-                let message = format_args!("the key {name:?} is given twice: remove one");
-                self.problem(key.place, message);
+                self.problem(
+                    key,
+                    format_args!("the key {name:?} is given twice: remove one"),
+                );
             }
         }
         fields
@@ -73,8 +86,7 @@ impl Reader<'_> {
         if let Kind::List(elements) = &node.kind {
             return elements;
         }
-        let message = "a list belongs here: begin each element with \"- \"";
-        self.problem(node.place, message);
+        self.problem(node, "a list belongs here: begin each element with \"- \"");
         &[]
     }
 
@@ -84,7 +96,7 @@ impl Reader<'_> {
         if let Kind::Text(text) | Kind::Plain(text) = &node.kind {
             return text;
         }
-        self.problem(node.place, "a text belongs here: write a single value");
+        self.problem(node, "a text belongs here: write a single value");
         ""
     }
 
@@ -95,7 +107,7 @@ impl Reader<'_> {
             _ => None,
         };
         if flag.is_none() {
-            self.problem(node.place, "a switch belongs here: write true or false");
+            self.problem(node, "a switch belongs here: write true or false");
         }
         flag.unwrap_or_default()
     }
@@ -108,8 +120,10 @@ impl Reader<'_> {
         }
         let shown = self.text(Some(node));
         let fix = "write an integer from 0 to 4294967295, without quotes";
-        let message = format_args!("{shown:?} is not a number of requests: {fix}");
-        self.problem(node.place, message);
+        self.problem(
+            node,
+            format_args!("{shown:?} is not a number of requests: {fix}"),
+        );
         None
     }
 
@@ -128,7 +142,7 @@ impl Reader<'_> {
         }
         let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
         let fix = suggestion(text, &words);
-        self.problem(node.place, format_args!("{text:?} is not {what}: {fix}"));
+        self.problem(node, format_args!("{text:?} is not {what}: {fix}"));
         None
     }
 }

@@ -97,32 +97,32 @@ impl EnvoyFiles {
 
 fn read(path: &Path) -> Texts {
     let mut paths = Vec::new();
-    let problem = if path.is_file() {
+    let found = if path.is_file() {
         paths.push(path.to_owned());
-        None
+        Ok(())
     } else {
-        collect(path, 0, &mut paths).err()
+        collect(path, 0, &mut paths)
     };
-    let problem = match problem {
-        Some(error) => format!("{error}: check the path and its permissions"),
-        None if paths.is_empty() => {
+    paths.sort();
+    let mut texts: Texts = paths.iter().map(|path| text(path)).collect();
+    let problem = match found {
+        Err(error) => format!("{error}: check the path and its permissions"),
+        Ok(()) if texts.is_empty() => {
             "the folder has no files: add a YAML file with a domain and its limits".to_owned()
         }
-        None => {
-            paths.sort();
-            return paths.iter().map(|path| text(path)).collect();
-        }
+        Ok(()) => return texts,
     };
-    vec![(path.display().to_string(), Err(problem))]
+    texts.push((path.display().to_string(), Err(problem)));
+    texts
 }
 
 fn text(path: &Path) -> (String, Result<String, String>) {
     let mut text = String::new();
     let file = File::open(path);
-    let length = file.and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
-    let text = match length {
-        Ok(_) if text.len() as u64 > LARGEST => {
-            Err("the file is larger than 64 MiB: split it".to_owned())
+    let read = file.and_then(|file| file.take(LARGEST).read_to_string(&mut text));
+    let text = match read {
+        Ok(length) if length as u64 == LARGEST => {
+            Err("the file has 64 MiB or more: split it".into())
         }
         Ok(_) => Ok(text),
         Err(error) => Err(format!("{error}: check the file and its permissions")),

@@ -7,7 +7,7 @@ use tower_quota_rules::DurationText;
 
 use super::fields::{Fields, Reader};
 use super::node::Node;
-use super::rule::{Allowance, OnStoreFailure, Rule, UNITS};
+use super::rule::{OnStoreFailure, Rule, UNITS};
 use crate::messages::ratelimit::rate_limit_response::rate_limit::Unit;
 
 const FIELDS: [&str; 11] = [
@@ -51,7 +51,10 @@ impl Reader<'_> {
         };
         let mut rule = if self.flag(fields.get("unlimited")) {
             self.unlimited(&fields);
-            Rule::new(Allowance::Unlimited, 0, Unit::Unknown)
+            Rule {
+                is_unlimited: true,
+                ..Rule::default()
+            }
         } else {
             self.limited(node, &fields)?
         };
@@ -70,13 +73,15 @@ impl Reader<'_> {
             let replaced = self.fields(node, &["name"]);
             let name = self.text(replaced.get("name"));
             if name.is_empty() {
-                let message =
-                    "this names no limit to replace: write \"name\" with the name of a limit";
-                self.problem(node.place, message);
+                self.problem(
+                    node,
+                    "this names no limit to replace: write \"name\" with the name of a limit",
+                );
             } else if name == own_name {
-                let message =
-                    format_args!("the limit {name:?} replaces itself: name another limit");
-                self.problem(node.place, message);
+                self.problem(
+                    node,
+                    format_args!("the limit {name:?} replaces itself: name another limit"),
+                );
             }
             names.push(name.into());
         }
@@ -93,8 +98,10 @@ impl Reader<'_> {
                 && !text.is_empty()
             {
                 let fix = format_args!("remove {name:?} or \"unlimited\"");
-                let message = format_args!("an unlimited limit has no {name:?}: {fix}");
-                self.problem(node.place, message);
+                self.problem(
+                    node,
+                    format_args!("an unlimited limit has no {name:?}: {fix}"),
+                );
             }
         }
     }
@@ -102,9 +109,10 @@ impl Reader<'_> {
     fn limited(&mut self, node: &Node<'_>, fields: &Fields<'_>) -> Option<Rule> {
         let requests = fields.get("requests_per_unit");
         if requests.is_none() {
-            let message =
-                "the limit has no \"requests_per_unit\": add a number, or \"unlimited: true\"";
-            self.problem(node.place, message);
+            self.problem(
+                node,
+                "the limit has no \"requests_per_unit\": add a number, or \"unlimited: true\"",
+            );
         }
         let requests = requests.and_then(|node| self.number(node));
         let period = self.period(node, fields);
@@ -114,12 +122,12 @@ impl Reader<'_> {
         };
         let ((unit, period), requests) = (period?, requests?);
         if requests == 0 {
-            return Some(Rule::new(Allowance::Nothing, 0, unit));
+            return Some(Rule::new(None, 0, unit));
         }
         match self.quota(requests, period, algorithm, fields) {
-            Ok(quota) => Some(Rule::new(Allowance::Quota(quota), requests, unit)),
+            Ok(quota) => Some(Rule::new(Some(quota), requests, unit)),
             Err(error) => {
-                self.problem(node.place, error);
+                self.problem(node, error);
                 None
             }
         }
@@ -135,7 +143,7 @@ impl Reader<'_> {
             (None, Some(every)) => match self.text(Some(every)).parse::<DurationText>() {
                 Ok(period) => (Unit::Unknown, period.into()),
                 Err(error) => {
-                    self.problem(every.place, error);
+                    self.problem(every, error);
                     return None;
                 }
             },
@@ -146,7 +154,7 @@ impl Reader<'_> {
                         "the limit has no \"unit\": add a unit such as minute, or \"every: 90s\""
                     }
                 };
-                self.problem(every.unwrap_or(node).place, message);
+                self.problem(every.unwrap_or(node), message);
                 return None;
             }
         };
@@ -156,8 +164,7 @@ impl Reader<'_> {
                 Unit::Unknown | Unit::Second | Unit::Minute | Unit::Hour
             )
         {
-            let message = "only days, weeks, months and years begin in a time zone: write such a \"unit\", or remove \"time_zone\"";
-            self.problem(zone.place, message);
+            self.problem(zone, "only days, weeks, months and years begin in a time zone: write such a \"unit\", or remove \"time_zone\"");
             return None;
         }
         Some((unit, period))

@@ -31,7 +31,7 @@ use self::problem::Refused;
 pub use self::problem::{Problem, Problems};
 pub(crate) use self::read::name;
 pub(crate) use self::resource::TYPE_URL;
-pub(crate) use self::rule::{Allowance, OnStoreFailure, Rule};
+pub(crate) use self::rule::{OnStoreFailure, Rule};
 pub(crate) use self::tree::Domain;
 
 /// The limits of all domains, checked and indexed. The default has no limits.
@@ -87,15 +87,9 @@ impl EnvoyConfig {
     ) -> Result<Self, Problems> {
         let (mut config, mut problems) = (Self::default(), Problems::default());
         for (file, root) in roots {
-            let mut reader = Reader {
-                file,
-                problems: &mut problems,
-                path: Vec::new(),
-                on_store_failure: OnStoreFailure::Allow,
-            };
             match root {
-                Ok(root) => reader.root(&root, merge, &mut config),
-                Err((place, message)) => reader.problem(place, message),
+                Ok(root) => Reader::new(file, &mut problems).root(&root, merge, &mut config),
+                Err((place, message)) => problems.add(file, place, message),
             }
         }
         match problems.is_empty() {

@@ -25,6 +25,14 @@ pub(crate) enum Kind<'t> {
     Struct(&'t Struct),
 }
 
+/// Makes a node without a place.
+impl<'t> From<Kind<'t>> for Node<'t> {
+    fn from(kind: Kind<'t>) -> Self {
+        let place = Place::default();
+        Self { place, kind }
+    }
+}
+
 /// Returns the value of a word for yes or no.
 pub(super) fn truth(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {

@@ -27,12 +27,12 @@ impl Reader<'_> {
     pub(super) fn root(&mut self, root: &Node<'_>, merge: bool, config: &mut EnvoyConfig) {
         let fields = self.fields(root, &ROOT);
         let domain = fields.get("domain");
-        let place = domain.unwrap_or(root).place;
+        let node = domain.unwrap_or(root);
         let name = self.text(domain);
         let is_compatible = self.flag(fields.get("compatible"));
         if name.is_empty() {
             let message = "the file has no domain: add \"domain\" with the domain of your gateway";
-            return self.problem(place, message);
+            return self.problem(node, message);
         }
         if is_compatible {
             self.on_store_failure = OnStoreFailure::Error;
@@ -41,7 +41,7 @@ impl Reader<'_> {
         if let Some(Domain { file, .. }) = known {
             let fix = "give each file a domain of its own, or set MERGE_DOMAIN_CONFIG";
             let message = format_args!("the domain {name:?} is also in {file}: {fix}");
-            self.problem(place, message);
+            self.problem(node, message);
         }
         let domain = config.domains.entry(name.to_owned());
         let domain = domain.or_insert_with(|| Domain {
@@ -70,8 +70,10 @@ impl Reader<'_> {
         let fields = self.fields(node, &DESCRIPTOR);
         let (key, value) = (self.text(fields.get("key")), self.text(fields.get("value")));
         if key.is_empty() {
-            let message = "the descriptor has no key: add \"key\" with the key of an entry";
-            self.problem(node.place, message);
+            self.problem(
+                node,
+                "the descriptor has no key: add \"key\" with the key of an entry",
+            );
         }
         if let Some(last) = self.path.last_mut() {
             *last = name(key, value);
@@ -79,10 +81,9 @@ impl Reader<'_> {
         let shares = self.flag(fields.get("share_threshold"));
         if shares && !value.contains('*') {
             let path = self.path.join(".");
-            let message = format_args!(
+            self.problem(node, format_args!(
                 "the values of {path:?} cannot share a limit: add a \"*\" to \"value\", or remove \"share_threshold\""
-            );
-            self.problem(node.place, message);
+            ));
         }
         let is_shadow = self.flag(fields.get("shadow_mode"));
         let is_quota = self.flag(fields.get("quota_mode"));
@@ -94,7 +95,7 @@ impl Reader<'_> {
         let metadata = fields.get("metadata");
         let read = metadata.and_then(metadata::read);
         if let (Some(node), None) = (metadata, &read) {
-            self.problem(node.place, "metadata is a map: write names and values");
+            self.problem(node, "metadata is a map: write names and values");
         }
         let limit = fields.get("rate_limit");
         let rule = limit.and_then(|limit| self.rate_limit(limit));
@@ -119,9 +120,10 @@ impl Reader<'_> {
         };
         if !key.is_empty() && !level.add(key, descriptor) {
             let path = self.path.join(".");
-            let message =
-                format_args!("the descriptor {path:?} is given twice: remove one, or merge them");
-            self.problem(node.place, message);
+            self.problem(
+                node,
+                format_args!("the descriptor {path:?} is given twice: remove one, or merge them"),
+            );
         }
         limits
     }

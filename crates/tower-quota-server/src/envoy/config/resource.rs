@@ -1,7 +1,5 @@
 //! Resources of xDS, as the tree of nodes that a file has.
 
-use std::borrow::Cow;
-
 use prost::Message;
 use prost_types::Any;
 
@@ -31,19 +29,20 @@ pub(super) fn decode(resource: &Any) -> Result<RateLimitConfig, Refused> {
 }
 
 pub(super) fn root(config: &RateLimitConfig) -> Node<'_> {
-    map([
+    let root = map(vec![
         ("domain", text(&config.domain)),
         ("descriptors", list(&config.descriptors, descriptor)),
-    ])
+    ]);
+    root.into()
 }
 
-fn descriptor(descriptor: &RateLimitDescriptor) -> Node<'_> {
+fn descriptor(descriptor: &RateLimitDescriptor) -> Kind<'_> {
     let limit = descriptor.rate_limit.as_ref();
     let metadata = descriptor.metadata.as_ref();
-    map([
+    map(vec![
         ("key", text(&descriptor.key)),
         ("value", text(&descriptor.value)),
-        ("rate_limit", limit.map_or(NULL, rate_limit)),
+        ("rate_limit", limit.map_or(Kind::Null, rate_limit)),
         (
             "descriptors",
             list(&descriptor.descriptors, self::descriptor),
@@ -51,60 +50,50 @@ fn descriptor(descriptor: &RateLimitDescriptor) -> Node<'_> {
         ("shadow_mode", flag(descriptor.shadow_mode)),
         ("quota_mode", flag(descriptor.quota_mode)),
         ("detailed_metric", flag(descriptor.detailed_metric)),
-        (
-            "metadata",
-            metadata.map_or(NULL, |metadata| node(Kind::Struct(metadata))),
-        ),
+        ("metadata", metadata.map_or(Kind::Null, Kind::Struct)),
     ])
 }
 
-fn rate_limit(limit: &RateLimitPolicy) -> Node<'_> {
+fn rate_limit(limit: &RateLimitPolicy) -> Kind<'_> {
     let requests = limit.requests_per_unit.to_string();
-    map([
+    map(vec![
         ("unit", text(limit.unit().as_str_name())),
-        ("requests_per_unit", node(Kind::Plain(requests.into()))),
+        ("requests_per_unit", Kind::Plain(requests.into())),
         ("unlimited", flag(limit.unlimited)),
         ("name", text(&limit.name)),
         ("replaces", list(&limit.replaces, replaced)),
     ])
 }
 
-fn replaced(replaced: &RateLimitReplace) -> Node<'_> {
-    map([("name", text(&replaced.name))])
+fn replaced(replaced: &RateLimitReplace) -> Kind<'_> {
+    map(vec![("name", text(&replaced.name))])
 }
 
-const NULL: Node<'static> = node(Kind::Null);
-
-const fn node(kind: Kind<'_>) -> Node<'_> {
-    Node {
-        place: Place { line: 0, column: 0 },
-        kind,
-    }
+fn text(text: &str) -> Kind<'_> {
+    Kind::Text(text.into())
 }
 
-const fn text(text: &str) -> Node<'_> {
-    node(Kind::Text(Cow::Borrowed(text)))
-}
-
-const fn flag(flag: bool) -> Node<'static> {
+fn flag(flag: bool) -> Kind<'static> {
     match flag {
-        true => node(Kind::Plain(Cow::Borrowed("true"))),
-        false => NULL,
+        true => Kind::Plain("true".into()),
+        false => Kind::Null,
     }
 }
 
-fn list<'t, T>(elements: &'t [T], element: impl Fn(&'t T) -> Node<'t>) -> Node<'t> {
-    node(Kind::List(elements.iter().map(element).collect()))
+fn list<'t, T>(elements: &'t [T], element: fn(&'t T) -> Kind<'t>) -> Kind<'t> {
+    match elements {
+        [] => Kind::Null,
+        _ => Kind::List(elements.iter().map(element).map(Node::from).collect()),
+    }
 }
 
 /// Leaves absent values out, because a large response has many of them.
-fn map<'t, const N: usize>(entries: [(&'static str, Node<'t>); N]) -> Node<'t> {
-    let given = entries.into_iter().filter(|(_, value)| match &value.kind {
-        Kind::Null => false,
-        Kind::List(elements) => !elements.is_empty(),
-        _ => true,
-    });
-    node(Kind::Map(
-        given.map(|(name, value)| (text(name), value)).collect(),
-    ))
+fn map<'t>(mut entries: Vec<(&'t str, Kind<'t>)>) -> Kind<'t> {
+    entries.retain(|(_, value)| !matches!(value, Kind::Null));
+    let entries = entries.into_iter();
+    Kind::Map(
+        entries
+            .map(|(name, value)| (text(name).into(), value.into()))
+            .collect(),
+    )
 }

@@ -11,10 +11,12 @@ use crate::envoy::counts::Counts;
 use crate::messages::ratelimit::rate_limit_response::RateLimit;
 use crate::messages::ratelimit::rate_limit_response::rate_limit::Unit;
 
-/// A limit of a descriptor.
-#[derive(Debug)]
+/// A limit of a descriptor. The default admits nothing.
+#[derive(Debug, Default)]
 pub(crate) struct Rule {
-    pub(crate) allowance: Allowance,
+    /// What the store counts. A limit without a quota is unlimited or admits nothing.
+    pub(crate) quota: Option<Quota>,
+    pub(crate) is_unlimited: bool,
     /// The limit as answers show it.
     pub(crate) shown: RateLimit,
     /// The names of the limits that have no effect in a call with this limit.
@@ -32,18 +34,10 @@ pub(crate) struct Rule {
     pub(crate) counts: OnceLock<Counts>,
 }
 
-/// What a limit admits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Allowance {
-    Quota(Quota),
-    /// A limit of 0 requests.
-    Nothing,
-    Unlimited,
-}
-
 /// The answer while the store fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum OnStoreFailure {
+    #[default]
     Allow,
     Refuse,
     /// An error of gRPC, so that the setting of the gateway decides.
@@ -66,44 +60,21 @@ impl Rule {
     pub(crate) fn of_descriptor(requests: u32, unit: &str) -> Option<Result<Self, ConfigError>> {
         let mut units = UNITS.iter();
         let (_, (unit, seconds)) = units.find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
-        let quota = match requests {
-            0 => return Some(Ok(Self::new(Allowance::Nothing, 0, *unit))),
-            _ => Quota::try_new(requests.into(), Duration::from_secs(*seconds)),
-        };
-        let rule =
-            |quota: Quota| Self::new(Allowance::Quota(quota.fixed_window()), requests, *unit);
-        Some(quota.map(rule))
+        let period = Duration::from_secs(*seconds);
+        let quota = (requests > 0).then(|| Quota::try_new(requests.into(), period));
+        let quota = quota.transpose();
+        Some(quota.map(|quota| Self::new(quota.map(Quota::fixed_window), requests, *unit)))
     }
 
-    pub(super) fn new(allowance: Allowance, requests: u32, unit: Unit) -> Self {
+    pub(super) fn new(quota: Option<Quota>, requests_per_unit: u32, unit: Unit) -> Self {
         Self {
-            allowance,
+            quota,
             shown: RateLimit {
-                name: String::new(),
-                requests_per_unit: requests,
+                requests_per_unit,
                 unit: unit.into(),
+                ..RateLimit::default()
             },
-            replaces: Box::default(),
-            is_shadow: false,
-            is_quota: false,
-            post_charge: false,
-            on_store_failure: OnStoreFailure::Allow,
-            metadata: None,
-            is_detailed: false,
-            names_values: false,
-            counts: OnceLock::new(),
-        }
-    }
-
-    pub(crate) const fn is_unlimited(&self) -> bool {
-        matches!(self.allowance, Allowance::Unlimited)
-    }
-
-    /// Returns the quota of a limit that the store counts.
-    pub(crate) const fn quota(&self) -> Option<&Quota> {
-        match &self.allowance {
-            Allowance::Quota(quota) => Some(quota),
-            _ => None,
+            ..Self::default()
         }
     }
 }

@@ -25,10 +25,7 @@ pub(super) fn read(text: &str) -> Result<Node<'_>, Refused> {
             return Err(place(span.start).refuse(message));
         }
     }
-    Ok(root.unwrap_or(Node {
-        place: Place::default(),
-        kind: Kind::Null,
-    }))
+    Ok(root.unwrap_or(Kind::Null.into()))
 }
 
 struct Reader<'t> {

@@ -6,7 +6,6 @@ use tower_quota_core::{LimitStatus, Outcome, Quota, Timestamp};
 
 use super::charges::Decided;
 use super::plan::{Asked, Plan};
-use crate::envoy::config::Allowance;
 use crate::messages::ratelimit::RateLimitResponse;
 use crate::messages::ratelimit::rate_limit_response::{Code, DescriptorStatus};
 
@@ -45,7 +44,7 @@ impl Plan<'_> {
     /// Returns whether a descriptor counts with the others in quota mode.
     pub(super) fn is_quota(&self, asked: &Asked<'_>) -> bool {
         match asked.rule {
-            Some(rule) => !rule.is_unlimited() && (rule.is_quota || self.options.is_quota),
+            Some(rule) => !rule.is_unlimited && (rule.is_quota || self.options.is_quota),
             None => self.options.is_quota,
         }
     }
@@ -58,10 +57,9 @@ impl Asked<'_> {
         if rule.is_shadow || self.gives_back {
             return false;
         }
-        match (&rule.allowance, self.counter) {
-            (Allowance::Nothing, _) => self.hits > 0,
-            (_, Some(counter)) => over.get(counter).is_some_and(|is_over| *is_over),
-            _ => false,
+        match self.counter {
+            Some(counter) => over.get(counter).is_some_and(|is_over| *is_over),
+            None => self.hits > 0 && !rule.is_unlimited,
         }
     }
 
@@ -72,22 +70,21 @@ impl Asked<'_> {
             ..DescriptorStatus::default()
         };
         let Some(rule) = self.rule else { return status };
-        if rule.is_unlimited() {
+        if rule.is_unlimited {
             status.limit_remaining = u32::MAX;
             return status;
         }
-        let counter = self.counter;
-        let counted = counter.and_then(|counter| decided.statuses.get(counter));
-        match (rule.quota(), counted) {
-            (Some(quota), Some(counted)) => {
+        if let Some((counter, quota)) = self.counter.zip(rule.quota.as_ref()) {
+            let wait = if let Some(counted) = decided.statuses.get(counter) {
                 status.limit_remaining = u32::try_from(counted.remaining()).unwrap_or(u32::MAX);
-                let wait = wait(counted, quota, decided.at, is_over);
-                status.duration_until_reset = Some(in_seconds(wait));
-            }
-            // Without the store, nobody knows what remains.
-            (Some(_), None) if !is_over => return status,
-            (Some(_), None) => status.duration_until_reset = Some(in_seconds(RETRY_OF_FAILURE)),
-            (None, _) => {}
+                wait(counted, quota, decided.at, is_over)
+            } else if is_over {
+                RETRY_OF_FAILURE
+            } else {
+                // Without the store, nobody knows what remains.
+                return status;
+            };
+            status.duration_until_reset = Some(in_seconds(wait));
         }
         status.current_limit = Some(rule.shown.clone());
         status

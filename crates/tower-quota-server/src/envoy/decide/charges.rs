@@ -6,7 +6,7 @@ use tower_quota_core::{
 };
 
 use super::plan::{Counter, Plan};
-use crate::envoy::config::{Allowance, OnStoreFailure};
+use crate::envoy::config::OnStoreFailure;
 use crate::envoy::counter;
 
 type Charges<'p> = SmallVec<[Charge<'p>; 4]>;
@@ -65,7 +65,7 @@ impl Plan<'_> {
         let mut counters = self.counters.iter();
         let mut rules = self.asked.iter().filter_map(|asked| asked.rule);
         counters.any(|counter| counter.back > 0 || counter.rule.post_charge)
-            || rules.any(|rule| matches!(rule.allowance, Allowance::Nothing))
+            || rules.any(|rule| rule.quota.is_none() && !rule.is_unlimited)
     }
 
     fn charge<'a>(
@@ -76,7 +76,7 @@ impl Plan<'_> {
     ) -> Charge<'a> {
         let Counter { rule, quota, .. } = counter;
         let is_window = quota.algorithm() == Algorithm::FixedWindow;
-        let mut charge = Charge::new(counter.limit, quota, key).cost(counter.hits);
+        let mut charge = Charge::new(counter::LIMIT, quota, key).cost(counter.hits);
         let mode = match (counter.hits, counter.back) {
             (0, 0) => ChargeMode::ReportedUntilDebt,
             // A cost of 0 never refuses, and hits that are given back may not.

@@ -29,7 +29,7 @@ impl Plan<'_> {
             if let Some(rule) = asked.rule
                 && let Some(metadata) = &rule.metadata
                 && !asked.is_over(&decided.over)
-                && !rule.is_unlimited()
+                && !rule.is_unlimited
             {
                 merge(&mut merged, metadata);
             }

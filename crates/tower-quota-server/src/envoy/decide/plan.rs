@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use smallvec::SmallVec;
 use tonic::Status;
-use tower_quota_core::{Charge, Name, Quota};
+use tower_quota_core::{Charge, Quota};
 
 use crate::envoy::config::{Domain, Rule};
 use crate::envoy::counter;
@@ -34,13 +34,11 @@ pub(super) struct Asked<'c> {
     pub(super) hits: u64,
     /// Whether the hits are given back.
     pub(super) gives_back: bool,
-    limit: Name,
     name: Range<usize>,
 }
 
 /// A counter of a call. Several descriptors may share it.
 pub(super) struct Counter<'c> {
-    pub(super) limit: Name,
     pub(super) rule: &'c Rule,
     pub(super) quota: &'c Quota,
     pub(super) hits: u64,
@@ -89,22 +87,22 @@ impl<'c> Plan<'c> {
         let mut own_rules = own_rules.iter();
         for descriptor in &request.descriptors {
             let start = plan.names.len();
+            plan.names.push(descriptor.limit.is_some().into());
             counter::push(&mut plan.names, &request.domain);
-            let (limit, rule) = match (domain, &descriptor.limit) {
-                (_, Some(_)) => (counter::OF_DESCRIPTOR, own_rules.next()),
-                (Some(domain), None) => (counter::OF_TREE, plan.find(domain, descriptor)),
-                (None, None) => (counter::OF_TREE, None),
+            let rule = match (&descriptor.limit, domain) {
+                (Some(limit), _) => {
+                    plan.name_own(limit.unit().as_str_name(), descriptor);
+                    own_rules.next()
+                }
+                (None, Some(domain)) => plan.find(domain, descriptor),
+                (None, None) => None,
             };
-            if let Some(own) = &descriptor.limit {
-                plan.name_own(own.unit().as_str_name(), descriptor);
-            }
             let hits = descriptor.hits_addend;
             plan.asked.push(Asked {
                 rule,
                 counter: None,
                 hits: hits.unwrap_or(request.hits_addend.max(1).into()),
                 gives_back: descriptor.is_negative_hits,
-                limit,
                 name: start..plan.names.len(),
             });
         }
@@ -141,19 +139,20 @@ impl<'c> Plan<'c> {
         for asked in &mut self.asked {
             asked.rule = asked
                 .rule
-                .filter(|rule| rule.is_unlimited() || !replaced.contains(rule.shown.name.as_str()));
+                .filter(|rule| rule.is_unlimited || !replaced.contains(rule.shown.name.as_str()));
         }
     }
 
     /// Adds a counter for each limit. The store charges a counter once, with the hits of all its descriptors.
     fn add_counters(&mut self) -> Result<(), Status> {
         for asked in &mut self.asked {
-            let rule = asked.rule.and_then(|rule| Some((rule, rule.quota()?)));
+            let rule = asked
+                .rule
+                .and_then(|rule| Some((rule, rule.quota.as_ref()?)));
             let Some((rule, quota)) = rule else { continue };
             let name = &self.names[asked.name.clone()];
-            let known = self.counters.iter().position(|known| {
-                known.limit == asked.limit && &self.names[known.name.clone()] == name
-            });
+            let mut known = self.counters.iter();
+            let known = known.position(|known| &self.names[known.name.clone()] == name);
             let position = known.unwrap_or(self.counters.len());
             if position == Charge::MOST {
                 let message = "the request has more than 32 limits: send fewer descriptors";
@@ -161,7 +160,6 @@ impl<'c> Plan<'c> {
             }
             if known.is_none() {
                 self.counters.push(Counter {
-                    limit: asked.limit,
                     rule,
                     quota,
                     hits: 0,

@@ -2,8 +2,8 @@
 
 use super::charges::Decided;
 use super::plan::{Asked, Plan};
-use crate::envoy::config::{Allowance, Domain, Rule, name};
-use crate::envoy::counts::{Counts, Hits, NamedCounts};
+use crate::envoy::config::{Domain, Rule, name};
+use crate::envoy::counts::{Counts, Hits, NamedCounts, split};
 use crate::messages::descriptors::rate_limit_descriptor::Entry;
 
 impl Plan<'_> {
@@ -18,16 +18,13 @@ impl Plan<'_> {
             metrics::counter!("ratelimit_service_global_shadow_mode").increment(1);
         }
         for (asked, descriptor) in self.asked.iter().zip(&self.request.descriptors) {
-            let Some(rule) = asked.rule.filter(|rule| !rule.is_unlimited()) else {
+            let Some(rule) = asked.rule.filter(|rule| !rule.is_unlimited) else {
                 continue;
             };
             if asked.gives_back {
                 continue;
             }
-            let mut hits = self.hits(asked, rule, decided, is_refused);
-            if rule.is_shadow {
-                hits.shadow = hits.over;
-            }
+            let hits = self.hits(asked, rule, decided, is_refused);
             let (entries, name) = (&descriptor.entries, &self.request.domain);
             if descriptor.limit.is_some() {
                 // Without values, because gateways read the values of such descriptors from requests.
@@ -43,28 +40,22 @@ impl Plan<'_> {
     }
 
     fn hits(&self, asked: &Asked<'_>, rule: &Rule, decided: &Decided, is_refused: bool) -> Hits {
-        if let Allowance::Nothing = rule.allowance {
-            return Hits::split(0, asked.hits, 0, 0);
-        }
-        let counter = asked.counter.unwrap_or_default();
-        let (Some(status), Some(is_over)) =
-            (decided.statuses.get(counter), decided.over.get(counter))
-        else {
-            // The store has failed.
-            return Hits {
-                total: asked.hits,
-                ..Hits::default()
-            };
+        let (hits, is_shadow) = (asked.hits, rule.is_shadow);
+        let Some(counter) = asked.counter else {
+            return split(0, hits, 0, 0, is_shadow);
         };
-        let limit = status.limit;
-        let used = (limit + status.debt()).saturating_sub(status.remaining());
-        let is_taken = rule.post_charge || self.is_compatible || !is_refused && !is_over;
-        let before = match is_taken {
+        let Some(status) = decided.statuses.get(counter) else {
+            // The store has failed.
+            return [hits, 0, 0, 0, 0];
+        };
+        let used = (status.limit + status.debt()).saturating_sub(status.remaining());
+        let takes_all = rule.post_charge || self.is_compatible;
+        let before = match takes_all || !is_refused && !decided.over[counter] {
             true => used.saturating_sub(self.counters[counter].hits),
             false => used,
         };
-        let near = limit.saturating_mul(self.options.near_limit_percent) / 100;
-        Hits::split(before, asked.hits, near, limit)
+        let near = status.limit.saturating_mul(self.options.near_limit_percent) / 100;
+        split(before, hits, near, status.limit, is_shadow)
     }
 }
 
