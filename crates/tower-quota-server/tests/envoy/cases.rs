@@ -2,16 +2,21 @@
 
 use std::time::Duration;
 
+use prost::Message;
+use prost_types::Any;
 use serde_json::Value;
 use tower_quota_core::{RefusalCache, Timestamp};
 use tower_quota_dev::RedisServer;
 use tower_quota_redis::RedisStore;
 use tower_quota_server::envoy::{EnvoyConfig, EnvoyDoor, EnvoyOptions};
+use tower_quota_server::messages::config::{
+    RateLimitConfig, RateLimitDescriptor, RateLimitPolicy, RateLimitUnit,
+};
 use tower_quota_server::messages::ratelimit::RateLimitRequest;
 use tower_quota_server::messages::ratelimit::rate_limit_response::rate_limit::Unit;
 use tower_quota_testkit::ManualClock;
 
-use crate::support::{World, limits, request, shown, text};
+use crate::support::{World, limits, parsed, request, shown, text};
 
 fn lines(name: &str) -> Vec<Value> {
     let text = text(name);
@@ -86,7 +91,8 @@ fn all_calls() -> Vec<Calls> {
         let file = case["limits"].as_str().unwrap();
         let domain = if file == "wildcards" { "files" } else { file };
         let mut options = EnvoyOptions::default();
-        options.is_shadow = case["shadow"].as_bool().unwrap_or(false);
+        options.is_shadow = case["shadow"] == true;
+        options.is_quota = case["quota"] == true;
         // A machine under load may be slow.
         options.deadline = Duration::from_secs(10);
         let steps = case["steps"].as_array().unwrap().iter().map(|step| {
@@ -94,10 +100,14 @@ fn all_calls() -> Vec<Calls> {
             let request = request(domain, &texts(&step["ask"]));
             (at, request, step["answer"].clone())
         });
+        let mut limits = text(&format!("limits/{file}.yaml"));
+        if case["compatible"] == true {
+            limits += "compatible: true\n";
+        }
         Calls {
             name: case["name"].to_string(),
             domain: domain.to_owned(),
-            config: limits(file),
+            config: parsed(&limits),
             options,
             steps: steps.collect(),
         }
@@ -133,6 +143,69 @@ async fn calls_over_redis_get_the_same_answers() {
             clock.set(at);
             let shown = shown(&door.decide(&request).await.unwrap());
             assert_eq!(shown, texts(&answer), "{}: {at}", calls.name);
+        }
+    }
+}
+
+/// Makes the resource that an xDS server sends in place of a file.
+fn resource(file: &Value) -> Any {
+    let config = RateLimitConfig {
+        name: "pairs".to_owned(),
+        domain: file["domain"].as_str().unwrap().to_owned(),
+        descriptors: descriptors(&file["descriptors"]),
+    };
+    Any {
+        type_url: "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig".to_owned(),
+        value: config.encode_to_vec(),
+    }
+}
+
+fn descriptors(list: &Value) -> Vec<RateLimitDescriptor> {
+    let owned = |text: &Value| text.as_str().unwrap_or_default().to_owned();
+    let list = list.as_array().into_iter().flatten();
+    let descriptors = list.map(|descriptor| {
+        let limit = &descriptor["rate_limit"];
+        let policy = || RateLimitPolicy {
+            unit: RateLimitUnit::from_str_name(limit["unit"].as_str().unwrap())
+                .unwrap()
+                .into(),
+            requests_per_unit: limit["requests_per_unit"]
+                .as_u64()
+                .unwrap()
+                .try_into()
+                .unwrap(),
+            unlimited: limit["unlimited"] == true,
+            name: owned(&limit["name"]),
+            replaces: Vec::new(),
+        };
+        RateLimitDescriptor {
+            key: owned(&descriptor["key"]),
+            value: owned(&descriptor["value"]),
+            rate_limit: limit.is_object().then(policy),
+            descriptors: self::descriptors(&descriptor["descriptors"]),
+            shadow_mode: descriptor["shadow_mode"] == true,
+            quota_mode: descriptor["quota_mode"] == true,
+            detailed_metric: descriptor["detailed_metric"] == true,
+            metadata: None,
+        }
+    });
+    descriptors.collect()
+}
+
+#[test]
+fn gateways_get_the_same_from_files_and_xds() {
+    for case in lines("cases/gateway.jsonl") {
+        let file = &case["limits"];
+        let domain = file["domain"].as_str().unwrap();
+        // JSON is YAML.
+        let from_file = parsed(&file.to_string());
+        let from_xds = EnvoyConfig::decode(&[resource(file)], false).unwrap();
+        for config in [from_file, from_xds] {
+            let world = World::new(domain, config);
+            for (number, step) in case["steps"].as_array().unwrap().iter().enumerate() {
+                let shown = world.shown(&texts(&step["ask"]));
+                assert_eq!(shown, texts(&step["answer"]), "{}: {number}", case["name"]);
+            }
         }
     }
 }

@@ -163,7 +163,7 @@ async fn summary_has_limits_and_store() {
         .unwrap();
     let summary = server.summary();
     assert!(
-        summary.contains("(domains: 5, limits: ") && summary.ends_with("counted in memory"),
+        summary.contains("(domains: 6, limits: ") && summary.ends_with("counted in memory"),
         "{summary}"
     );
 }

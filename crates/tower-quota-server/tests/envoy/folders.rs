@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tower_quota_server::envoy::{EnvoyConfig, EnvoyFiles, Problems};
+use tower_quota_server::envoy::{EnvoyConfig, EnvoyFiles, EnvoySource, Problems};
 
 fn load(path: &Path, merge: bool) -> Result<EnvoyConfig, Problems> {
     EnvoyFiles::new(path, merge).poll().unwrap()
@@ -88,6 +88,32 @@ fn changed_files_are_read_again() {
             .to_string()
             .contains("check the path")
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn source_follows_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));
+    fs::write(&first, file("a")).unwrap();
+    let mut source = EnvoySource::files(folder.path(), false);
+    assert_eq!(source.next().await.unwrap().limits(), 1);
+    for (path, text, problem) in [
+        (&first, String::new(), "a.yaml: the file has no domain"),
+        (&second, file("b"), "a.yaml: the file has no domain"),
+        (&first, file("b"), "b.yaml:1:9: the domain \"b\" is also in"),
+        (&first, file("a"), ""),
+        (
+            &second,
+            "domain: b\ndescriptors: [{key: a, rate_limit: {unit: day}}]\n".into(),
+            "has no \"requests_per_unit\"",
+        ),
+    ] {
+        fs::write(path, text).unwrap();
+        match source.next().await {
+            Ok(config) => assert_eq!((config.domains(), problem), (2, "")),
+            Err(problems) => assert!(problems.to_string().contains(problem), "{problems}"),
+        }
+    }
 }
 
 #[cfg(unix)]

@@ -5,6 +5,7 @@
 mod cases;
 mod collisions;
 mod connections;
+mod counts;
 mod folders;
 mod leases;
 mod outages;

@@ -52,6 +52,50 @@ fn limits_choose_the_answer_of_an_outage() {
 }
 
 #[test]
+fn outage_meets_what_a_limit_can_be() {
+    let text = "
+domain: d
+descriptors:
+  - key: tokens
+    rate_limit: { unit: minute, requests_per_unit: 5, post_charge: true, on_store_failure: refuse }
+  - key: month
+    rate_limit: { unit: month, requests_per_unit: 5, time_zone: UTC, on_store_failure: refuse, name: month }
+  - key: log
+    rate_limit: { every: 90s, requests_per_unit: 5, algorithm: sliding_log, on_store_failure: refuse }
+  - key: quota
+    quota_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 5, on_store_failure: refuse }
+  - key: spare
+    quota_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 5, algorithm: gcra, burst: 2 }
+  - key: open
+    rate_limit: { unlimited: true, replaces: [{ name: month }] }
+  - key: none
+    rate_limit: { unit: minute, requests_per_unit: 0, on_store_failure: error }
+";
+    let store = ScriptedStore::new();
+    store.set_default(ScriptedAnswer::error("connection refused"));
+    let door = EnvoyDoor::new(parsed(text), store, EnvoyOptions::default());
+    for (ask, expected) in [
+        (&["tokens=x hits:0"][..], &["OVER", "OVER 0 1s"][..]),
+        (&["tokens=x back:1", "log=x back:1"], &["OK", "OK", "OK"]),
+        (&["log=x", "spare=x"], &["OVER", "OVER 0 1s", "OK"]),
+        (&["quota=x"], &["OVER", "OVER 0 1s"]),
+        (&["quota=x", "spare=x"], &["OK", "OVER 0 1s", "OK"]),
+        (&["month=x"], &["OVER", "OVER 0 1s"]),
+        (&["month=x", "open=x"], &["OK", "OK", "OK 4294967295"]),
+        (&["none=x"], &["OVER", "OVER 0"]),
+        (
+            &["none=x", "spare=x limit:9/DAY"],
+            &["OVER", "OVER 0", "OK"],
+        ),
+    ] {
+        let response = run(door.decide(&request("d", ask))).unwrap();
+        assert_eq!(shown(&response), expected, "{ask:?}");
+    }
+}
+
+#[test]
 fn gateway_decides_outages_of_compatible_domains() {
     let store = ScriptedStore::new();
     store.set_default(ScriptedAnswer::error("connection refused"));

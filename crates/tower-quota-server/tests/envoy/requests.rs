@@ -134,6 +134,28 @@ fn headers_show_the_tightest_limit() {
     assert!(service().ask(&["ten=x"]).response_headers_to_add.is_empty());
 }
 
+#[test]
+fn headers_show_the_last_limit_that_refuses() {
+    let mut options = EnvoyOptions::default();
+    options.headers = Some(HeaderNames::default());
+    let world = World::with_options("service", limits("service"), options);
+    world.ask(&["two=x hits:2", "ten=x hits:10", "quota=x hits:2"]);
+    for (ask, limit, remaining) in [
+        (&["two=x", "ten=x"][..], "10", "0"),
+        (&["ten=x", "two=x"], "2", "0"),
+        // The first of the limits with the fewest remaining requests.
+        (&["two=x hits:0", "ten=x hits:0", "two=y"], "2", "0"),
+        (&["ten=y", "two=y hits:0"], "2", "1"),
+        // An exceeded quota refuses nothing next to another quota.
+        (&["ten=x hits:0", "quota=x", "spare=x"], "10", "0"),
+        (&["shadow=x hits:3", "two=y hits:0"], "2", "1"),
+    ] {
+        let headers = world.ask(ask).response_headers_to_add;
+        let values: Vec<&str> = headers.iter().map(|header| header.value.as_str()).collect();
+        assert_eq!(values[..2], [limit, remaining], "{ask:?}");
+    }
+}
+
 /// Shows metadata like JSON without quotes.
 fn json(value: &Value) -> String {
     match value.kind.as_ref().unwrap() {
@@ -232,6 +254,19 @@ descriptors:
         problems.to_string().contains("more than a million values"),
         "{problems}"
     );
+    let itself = "a: &a [*a]\n";
+    let problems = EnvoyConfig::parse([("itself.yaml", itself)], false).unwrap_err();
+    let problems = problems.to_string();
+    assert!(
+        problems.starts_with("itself.yaml:1:8: the alias is inside of its own anchor"),
+        "{problems}"
+    );
+    let nested = format!("{}x{}\n", "&a [".repeat(64), "]".repeat(64));
+    let problems = EnvoyConfig::parse([("nested.yaml", nested.as_str())], false).unwrap_err();
+    assert!(
+        problems.to_string().contains("more than a million values"),
+        "{problems}"
+    );
     let deep = "[".repeat(100);
     let problems = EnvoyConfig::parse([("deep.yaml", deep.as_str())], false).unwrap_err();
     assert!(
@@ -257,6 +292,10 @@ fn large_configurations_are_read() {
     );
     let config = parsed(&text);
     assert_eq!(config.limits(), 10_001);
+    let twice = text.clone() + &text.replace("domain: d\ndescriptors:\n", "");
+    let problems = EnvoyConfig::parse([("twice.yaml", twice.as_str())], false).unwrap_err();
+    let lines = problems.to_string();
+    assert_eq!((lines.lines().count(), lines.len() < 20_000), (100, true));
     let world = World::new("d", config);
     assert_eq!(world.ask(&["k=v41"]).statuses[0].limit_remaining, 41);
     // A long value is hashed like every other.
