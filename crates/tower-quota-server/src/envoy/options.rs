@@ -29,6 +29,8 @@ pub struct EnvoyOptions {
     pub headers: Option<HeaderNames>,
     /// Whether responses have the descriptors and metadata of a call as dynamic metadata.
     pub dynamic_metadata: bool,
+    /// The body of the responses that the gateway makes of refused calls, by default none.
+    pub refusal_body: Vec<u8>,
     /// The maximum number of bytes of a request, 256 KiB by default.
     pub largest_request: usize,
 }
@@ -54,6 +56,7 @@ impl Default for EnvoyOptions {
             near_limit_percent: 80,
             headers: None,
             dynamic_metadata: false,
+            refusal_body: Vec::new(),
             largest_request: 256 << 10,
         }
     }

@@ -23,7 +23,6 @@ pub use self::generated::ratelimit::config::ratelimit::v3 as config;
 pub use self::generated::envoy::service::discovery::v3 as discovery;
 
 /// Header fields, and the client of an xDS server.
-pub use self::generated::envoy::config::core::v3::node::UserAgentVersionType;
 pub use self::generated::envoy::config::core::v3::{HeaderValue, Node};
 
 /// The reason for which a client refuses resources.

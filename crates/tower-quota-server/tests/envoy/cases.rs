@@ -148,7 +148,7 @@ async fn calls_over_redis_get_the_same_answers() {
 }
 
 /// Makes the resource that an xDS server sends in place of a file.
-fn resource(file: &Value) -> Any {
+pub(crate) fn resource(file: &Value) -> Any {
     let config = RateLimitConfig {
         name: "pairs".to_owned(),
         domain: file["domain"].as_str().unwrap().to_owned(),

@@ -10,6 +10,7 @@ use tower_quota_server::envoy::EnvoyConfig;
 use tower_quota_server::messages::ratelimit::RateLimitRequest;
 use tower_quota_server::messages::ratelimit::rate_limit_response::Code;
 
+use crate::cases::resource;
 use crate::support::{World, limits, parsed, request, text};
 
 const TEXT: &str = "
@@ -111,6 +112,18 @@ proptest! {
         if let Err(problems) = EnvoyConfig::parse([("damaged", text.as_str())], false) {
             for problem in problems.iter() {
                 prop_assert!(problem.to_string().starts_with("damaged:"), "{}", problem);
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_resources_are_read_or_refused(damage in prop::collection::vec((any::<usize>(), any::<u8>()), 0..6)) {
+        let text = text("cases/gateway.jsonl");
+        for case in text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()) {
+            let mut resource = resource(&case["limits"]);
+            resource.value = damaged(resource.value, &damage);
+            if let Err(problems) = EnvoyConfig::decode(&[resource], false) {
+                prop_assert!(problems.iter().all(|problem| problem.line == 0));
             }
         }
     }

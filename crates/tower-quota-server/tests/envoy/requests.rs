@@ -135,6 +135,17 @@ fn headers_show_the_tightest_limit() {
 }
 
 #[test]
+fn refused_calls_have_a_body() {
+    let mut options = EnvoyOptions::default();
+    options.refusal_body = b"slow down".into();
+    let world = World::with_options("service", limits("service"), options);
+    assert_eq!(world.ask(&["two=x hits:2"]).raw_body, b"");
+    assert_eq!(world.ask(&["two=x"]).raw_body, b"slow down");
+    assert_eq!(world.ask(&["shadow=x hits:3"]).raw_body, b"");
+    assert_eq!(service().ask(&["two=x hits:3"]).raw_body, b"");
+}
+
+#[test]
 fn headers_show_the_last_limit_that_refuses() {
     let mut options = EnvoyOptions::default();
     options.headers = Some(HeaderNames::default());

@@ -17,9 +17,11 @@ impl Plan<'_> {
     pub(super) fn answer(&self, decided: &Decided) -> RateLimitResponse {
         let is_over = self.refuses(&decided.over) && !self.options.is_shadow;
         let statuses = self.asked.iter().map(|asked| asked.status(decided));
+        let body = self.options.refusal_body.as_slice();
         RateLimitResponse {
             overall_code: code(is_over).into(),
             statuses: statuses.collect(),
+            raw_body: if is_over { body } else { &[] }.to_vec(),
             ..RateLimitResponse::default()
         }
     }

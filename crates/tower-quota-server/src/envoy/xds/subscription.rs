@@ -11,7 +11,7 @@ use super::options::{XdsOptions, reason};
 use crate::envoy::config::{EnvoyConfig, Problems, TYPE_URL};
 use crate::messages::discovery::aggregated_discovery_service_client::AggregatedDiscoveryServiceClient;
 use crate::messages::discovery::{DiscoveryRequest, DiscoveryResponse};
-use crate::messages::{Node, Status, UserAgentVersionType};
+use crate::messages::{Node, Status};
 
 /// The code `INVALID_ARGUMENT`.
 const INVALID: i32 = 3;
@@ -112,18 +112,17 @@ impl Subscription {
     /// Accepts or refuses a response.
     async fn judge(&mut self, response: DiscoveryResponse) -> Result<EnvoyConfig, Problems> {
         self.is_away = false;
-        let merge = self.merge;
-        let limits = match response.type_url.as_str() {
-            TYPE_URL => {
-                let resources = response.resources;
-                tokio::task::spawn_blocking(move || EnvoyConfig::decode(&resources, merge))
-                    .await
-                    .unwrap_or_else(|error| Err(Problems::of(&self.options.server, error)))
-            }
-            other => {
-                let message = format!("the type {other:?} is unknown: send {TYPE_URL}");
-                Err(Problems::of(&self.options.server, message))
-            }
+        let (resources, merge) = (response.resources, self.merge);
+        let limits = if response.type_url == TYPE_URL {
+            let read = move || EnvoyConfig::decode(&resources, merge);
+            let read = tokio::task::spawn_blocking(read).await;
+            read.unwrap_or_else(|error| Err(Problems::of(&self.options.server, error)))
+        } else {
+            let message = format_args!(
+                "the type {:?} is unknown: send {TYPE_URL}",
+                response.type_url
+            );
+            Err(Problems::of(&self.options.server, message))
         };
         let mut request = self.request();
         request.response_nonce = response.nonce;
@@ -152,13 +151,10 @@ impl Subscription {
     }
 
     fn request(&self) -> DiscoveryRequest {
-        let version = env!("CARGO_PKG_VERSION").to_owned();
         DiscoveryRequest {
             version_info: self.accepted.clone(),
             node: Some(Node {
                 id: self.options.node.clone(),
-                user_agent_name: env!("CARGO_PKG_NAME").to_owned(),
-                user_agent_version_type: Some(UserAgentVersionType::UserAgentVersion(version)),
             }),
             type_url: TYPE_URL.to_owned(),
             ..DiscoveryRequest::default()
@@ -170,7 +166,7 @@ impl Subscription {
 fn pause(longest: Duration, failures: u32) -> Duration {
     let full = longest / (1 << DOUBLINGS.saturating_sub(failures));
     let part = RandomState::new().hash_one(failures) % 1_000;
-    full / 2 + full.mul_f64(f64::from(u32::try_from(part).unwrap_or(0)) / 2_000.0)
+    full * (1_000 + u32::try_from(part).unwrap_or(0)) / 2_000
 }
 
 #[cfg(test)]

@@ -3,18 +3,6 @@
 pub struct Node {
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
-    #[prost(string, tag = "6")]
-    pub user_agent_name: ::prost::alloc::string::String,
-    #[prost(oneof = "node::UserAgentVersionType", tags = "7")]
-    pub user_agent_version_type: ::core::option::Option<node::UserAgentVersionType>,
-}
-/// Nested message and enum types in `Node`.
-pub mod node {
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
-    pub enum UserAgentVersionType {
-        #[prost(string, tag = "7")]
-        UserAgentVersion(::prost::alloc::string::String),
-    }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HeaderValue {
