@@ -255,9 +255,9 @@ expands("overrides", showOverrides);
 
 function endOverride(entry) {
   confirmChange({
-    title: "End this override?", action: "End now", done: `The override of ${keyName(entry)} has ended.`,
+    title: "End this override?", action: "End now", done: ({ reach }) => `The override of ${keyName(entry)} has ended on ${reach}.`,
     text: `Limit ${entry.limit} of ${keyName(entry)} has its own quota again at once, ${reach()}.`,
-    act: ({ reason }) => send("POST", "v1/overrides/remove", { reason, body: { id: entry.id } }),
+    act: ({ reason }) => post("v1/overrides/remove", { id: entry.id }, reason),
   });
 }
 
@@ -276,9 +276,9 @@ const putBlock = async body => (await send("PUT", "v1/blocks", { body })).json()
 function unblock(id, kind = "block") {
   const word = kind === "block" ? "block" : "allowance";
   confirmChange({
-    title: `Remove this ${word}?`, action: "Remove", done: `The ${word} of ${id} is removed.`,
+    title: `Remove this ${word}?`, action: "Remove", done: ({ reach }) => `The ${word} of ${id} is removed on ${reach}.`,
     text: `The ${word} of ${id} ends at once, ${reach()}.`,
-    act: ({ reason }) => send("POST", "v1/blocks/remove", { reason, body: { target: id } }),
+    act: ({ reason }) => post("v1/blocks/remove", { target: id }, reason),
   });
 }
 

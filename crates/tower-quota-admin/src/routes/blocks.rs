@@ -6,13 +6,13 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use tower_quota::key::KeyExtractor;
 use tower_quota::{TopClient, TopWindow};
-use tower_quota_live::{Block, BlockTarget, ChangeError, NewBlock, RuleStoreError, Target};
+use tower_quota_live::{Block, BlockTarget, NewBlock, Target};
 
 use super::block_mistakes::check_mistakes;
 use super::clients::{HASH, listed};
 use super::count::CountQuery;
 use super::end::{LONGEST, invalid};
-use super::reach::{Reach, Reaching};
+use super::reach::{Reach, Reaching, RemovedBlocks};
 use crate::api::{Api, Caller, ShowKeys};
 use crate::change::Change;
 use crate::extract::{Json, Query};
@@ -48,13 +48,6 @@ pub(crate) struct RemoveBody {
 }
 
 #[derive(Serialize)]
-pub(crate) struct RemovedBlocks {
-    /// Where the removal holds.
-    reach: Reach,
-    removed: Vec<Block>,
-}
-
-#[derive(Serialize)]
 pub(crate) struct BlockList {
     blocks: Vec<Block>,
     reach: Reach,
@@ -73,7 +66,7 @@ pub(crate) async fn list(
     }
     Ok(Json(BlockList {
         blocks,
-        reach: Reach::of(&api),
+        reach: Reach::of(&api, &[]),
         scopes: api.live.scopes(),
     }))
 }
@@ -93,8 +86,8 @@ pub(super) fn shown(mut blocks: Vec<Block>, query: CountQuery, show: bool) -> Re
 /// Blocks or allows a client or a network on the instances of `reach`, and replaces an earlier
 /// block.
 ///
-/// If the store of the blocks does not answer, the block holds on this instance until the store
-/// answers.
+/// The block holds on this instance at once. If the store does not answer within a second, the other instances follow
+/// when the store answers.
 pub(crate) async fn put(
     State(api): State<Api>,
     Caller(caller): Caller,
@@ -112,16 +105,8 @@ pub(crate) async fn put(
         NewKind::Block => (NewBlock::block(length, by), unseen(&api, &target)),
         NewKind::Allow => (NewBlock::allow(length, by), None),
     };
-    let target = BlockTarget::Resolved(&target);
-    let (mut block, reach) = match api.live.block(target, new.clone()).await {
-        Err(ChangeError::Store(RuleStoreError::Unavailable { .. })) => {
-            let block = api.live.block_here(target, new).await?;
-            (block, Reach::HereForNow)
-        }
-        block => (block?, Reach::of(&api)),
-    };
-    hide(&mut block);
-    Ok(Json(Reaching { block, reach, note }))
+    let block = api.live.block(BlockTarget::Resolved(&target), new).await?;
+    Ok(Json(Reaching::of(&api, block, note)))
 }
 
 /// Says if none of the busy clients is in a blocked network, which is often the address of a client
@@ -150,28 +135,20 @@ fn unseen(api: &Api, target: &Target) -> Option<String> {
 
 /// Removes the blocks and allowances that an id or a target can mean, such as an address as a network and as a key.
 ///
-/// If the store of the blocks does not answer, the removal holds on this instance until the store answers.
+/// The removal holds on this instance at once, and on the others as for a new block.
 pub(crate) async fn remove(
     State(api): State<Api>,
     change: Change,
     Json(body): Json<RemoveBody>,
 ) -> Result<Json<RemovedBlocks>> {
-    let (mut removed, mut reach) = (Vec::new(), Reach::of(&api));
+    let mut removed = Vec::new();
     for id in meant(&api, &body.target, body.scope.as_deref()) {
-        let block = match api.live.unblock(&id, change.by()).await {
-            Err(ChangeError::Store(RuleStoreError::Unavailable { .. })) => {
-                reach = Reach::HereForNow;
-                api.live.unblock_here(&id, change.by()).await?
-            }
-            block => block?,
-        };
-        removed.extend(block);
+        removed.extend(api.live.unblock(&id, change.by()).await?);
     }
-    removed.iter_mut().for_each(hide);
     if removed.is_empty() {
         return Err(no_such_block(&api, &body.target));
     }
-    Ok(Json(RemovedBlocks { reach, removed }))
+    Ok(Json(RemovedBlocks::of(&api, removed)))
 }
 
 /// Returns the ids of the blocks in force that a text can mean.

@@ -1,15 +1,14 @@
 use axum::extract::State;
-use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tower_quota::{ConfigError, HandleError, Quota};
 use tower_quota_live::{Block, BlockTarget, Time};
 use tower_quota_rules::Grant;
 
-use super::blocks::{hide, shown};
+use super::blocks::shown;
 use super::clients::HASH;
 use super::count::CountQuery;
 use super::end::{end, read};
-use super::reach::{Reach, Reaching};
+use super::reach::{Reach, Reaching, RemovedBlocks};
 use crate::api::{Api, ShowKeys};
 use crate::change::Change;
 use crate::extract::{Json, Query};
@@ -50,7 +49,7 @@ pub(crate) async fn list(
 ) -> Result<Json<OverrideList>> {
     Ok(Json(OverrideList {
         overrides: shown(api.live.overrides(), query, show)?,
-        reach: Reach::of(&api),
+        reach: Reach::of(&api, &[]),
     }))
 }
 
@@ -77,13 +76,7 @@ pub(crate) async fn put(
         None => live.client_target(&body.limit, &body.key)?,
     };
     let made = live.override_quota(&body.limit, &client, quota, until, by);
-    let mut block = made.await?;
-    hide(&mut block);
-    Ok(Json(Reaching {
-        block,
-        reach: Reach::of(&api),
-        note: None,
-    }))
+    Ok(Json(Reaching::of(&api, made.await?, None)))
 }
 
 /// Returns the largest quota that counts as the limit does.
@@ -102,12 +95,12 @@ pub(crate) async fn remove(
     State(api): State<Api>,
     change: Change,
     Json(body): Json<EndBody>,
-) -> Result<StatusCode> {
+) -> Result<Json<RemovedBlocks>> {
     // An id without a space belongs to a block, which this route does not end.
     let ended = match body.id.contains(' ') {
         true => api.live.unblock(&body.id, change.by()).await?,
         false => None,
     };
-    let missing = || Problem::not_found("there is no such override: see /v1/overrides");
-    ended.map(|_| StatusCode::NO_CONTENT).ok_or_else(missing)
+    let ended = ended.ok_or_else(|| Problem::not_found("there is no such override"))?;
+    Ok(Json(RemovedBlocks::of(&api, vec![ended])))
 }

@@ -312,3 +312,78 @@ async fn block_of_most_traffic_needs_force() {
         "{detail}"
     );
 }
+
+/// The longest time to answer a block, with the second that a change waits for the store.
+const AT_ONCE: Duration = Duration::from_millis(1_800);
+
+#[tokio::test]
+async fn block_is_answered_at_once_while_redis_hangs() {
+    let redis = RedisServer::start();
+    let instance = instance(&redis).await;
+    let put = instance.put_rules(RULES).header("If-None-Match", "*");
+    assert_eq!(send(put).await.status(), 200);
+    instance.block("old").await;
+    redis.pause();
+    // The follower of the store waits for its answer.
+    let is_noticed = async { while instance.json("/v1/health").await["healthy"] == true {} };
+    tokio::time::timeout(10 * IN_FORCE, is_noticed)
+        .await
+        .unwrap();
+    let for_now = "this instance only, until the store answers";
+    for user in ["ann", "bob", "eve"] {
+        let block = tokio::time::timeout(AT_ONCE, instance.block(user)).await;
+        assert_eq!(block.unwrap()["reach"], for_now);
+        assert_eq!(instance.ask(user).await, 403);
+    }
+    let removed = tokio::time::timeout(AT_ONCE, instance.unblock("old")).await;
+    let removed: Value = removed.unwrap().json().await.unwrap();
+    assert_eq!(removed["reach"], for_now);
+    assert_eq!(instance.ask("old").await, 200);
+    redis.resume();
+}
+
+#[tokio::test]
+async fn block_holds_before_redis_answers() {
+    let redis = RedisServer::start();
+    let instance = instance(&redis).await;
+    let put = instance.put_rules(RULES).header("If-None-Match", "*");
+    assert_eq!(send(put).await.status(), 200);
+    redis.pause();
+    let is_refused = async { while instance.ask("ann").await != 403 {} };
+    tokio::select! {
+        biased;
+        () = is_refused => {}
+        block = instance.block("ann") => panic!("{block} holds since its answer"),
+    }
+    redis.resume();
+}
+
+#[tokio::test]
+async fn override_holds_here_while_redis_hangs() {
+    let redis = RedisServer::start();
+    let (one, other) = (instance(&redis).await, instance(&redis).await);
+    let put = one.put_rules(RULES).header("If-None-Match", "*");
+    assert_eq!(send(put).await.status(), 200);
+    redis.pause();
+    let body = json!({ "limit": "minute", "key": "ann", "quota": "9/minute", "for": "1h" });
+    let made = send(one.request(Method::PUT, "/v1/overrides").json(&body)).await;
+    let made: Value = made.json().await.unwrap();
+    let for_now = "this instance only, until the store answers";
+    assert_eq!(made["reach"], for_now);
+    let client = json!({ "limit": "minute", "key": "ann" });
+    assert_eq!(one.client("peek", client).await["capacity"], 9);
+    redis.resume();
+    let listed = async || other.json("/v1/overrides").await["overrides"].take();
+    let is_shared = async { while listed().await == json!([]) {} };
+    tokio::time::timeout(10 * IN_FORCE, is_shared)
+        .await
+        .unwrap();
+
+    redis.pause();
+    let body = json!({ "id": made["id"] });
+    let ended = one.post("/v1/overrides/remove", &body).await;
+    let ended: Value = ended.json().await.unwrap();
+    fields::check("post", "/v1/overrides/remove", &ended);
+    assert_eq!(ended["reach"], for_now);
+    redis.resume();
+}

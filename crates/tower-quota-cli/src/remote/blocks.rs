@@ -2,7 +2,7 @@ use core::time::Duration;
 
 use clap::Args;
 use http::Request;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::target::duration;
 use super::{Api, ChangeArguments, clients};
@@ -91,15 +91,14 @@ pub(crate) fn block(arguments: &BlockArguments, api: &Api) -> Ended {
     Output::new(&block, &text)
 }
 
-/// Says before a change if it holds on one instance only. Returns where changes hold.
-fn announce_reach(api: &Api, path: &str) -> Value {
-    let reach = api.get(path).unwrap_or_default()["reach"].take();
-    if let Some(reach) = reach.as_str()
+/// Says before a change if it holds on one instance only.
+fn announce_reach(api: &Api, path: &str) {
+    let list = api.get(path).unwrap_or_default();
+    if let Some(reach) = list["reach"].as_str()
         && reach != "all instances"
     {
         eprintln!("note: the change holds on {reach}");
     }
-    reach
 }
 
 pub(crate) fn unblock(arguments: &UnblockArguments, api: &Api) -> Ended {
@@ -110,7 +109,7 @@ pub(crate) fn unblock(arguments: &UnblockArguments, api: &Api) -> Ended {
 }
 
 pub(crate) fn change_override(arguments: &OverrideArguments, api: &Api) -> Ended {
-    let reach = announce_reach(api, "/v1/overrides?count=1");
+    announce_reach(api, "/v1/overrides?count=1");
     let (request, body) = if arguments.remove {
         let body = json!({ "id": arguments.who });
         (Request::post("/v1/overrides/remove"), body)
@@ -125,10 +124,7 @@ pub(crate) fn change_override(arguments: &OverrideArguments, api: &Api) -> Ended
         (Request::put("/v1/overrides"), body)
     };
     let request = request.header("x-comment", arguments.reason.as_bytes());
-    match api.send_json(request, &body)? {
-        Value::Null => Output::answer(json!({ "removed": true, "reach": reach })),
-        made => Output::answer(made),
-    }
+    Output::answer(api.send_json(request, &body)?)
 }
 
 pub(crate) fn list(what: &str, arguments: &ListArguments, api: &Api) -> Ended {

@@ -1,4 +1,4 @@
-//! Stores blocks, and blocks clients at the last step of a limit's penalty.
+//! Blocks clients at the last step of a limit's penalty.
 
 use core::net::IpAddr;
 use core::time::Duration;
@@ -10,10 +10,9 @@ use ipnet::IpNet;
 use tower_quota::{Key, Name, TopClient, TopWindow};
 use tower_quota_rules::PenaltyBlock;
 
-use super::shared::{FollowedRules, Known};
-use crate::audit::AuditRecord;
+use super::shared::FollowedRules;
 use crate::blocks::{Block, BlockKind, NewBlock, Target};
-use crate::store::{BlockChanges, RuleStoreError};
+use crate::store::RuleStoreError;
 use crate::time::Time;
 use crate::wait::{now, pause};
 
@@ -59,7 +58,7 @@ impl FollowedRules {
     }
 
     async fn block_client(
-        self: &Arc<Self>,
+        &self,
         client: &TopClient,
         length: Duration,
         block: PenaltyBlock,
@@ -86,85 +85,6 @@ impl FollowedRules {
             limit: Some(limit.to_string()),
         };
         self.put_block(Block::new(target, new)).await.map(drop)
-    }
-
-    /// Changes a block on this instance only, until the store answers. `None` removes the block.
-    pub(crate) async fn change_here(&self, id: &str, block: Option<Block>, record: AuditRecord) {
-        let mut known = self.known.lock().await;
-        self.blocks.apply(BlockChanges::one(id, block.clone()));
-        record.announce();
-        let change = (block, Some(record));
-        known.unshared.insert(id.to_owned(), change);
-    }
-
-    /// Writes the changes to the store that hold on this instance only. A newer block of the store wins.
-    pub(super) async fn share_changes(&self, known: &mut Known) -> Result<(), RuleStoreError> {
-        let now = Time::now();
-        known
-            .unshared
-            .retain(|_, (block, _)| block.as_ref().is_none_or(|block| block.is_in_force(now)));
-        let unshared = known.unshared.iter();
-        let unshared = unshared.filter(|(_, (_, record))| record.is_some());
-        let ids: Vec<String> = unshared.map(|(id, _)| id.clone()).collect();
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let mut state = self.store.state(None).await?.unwrap_or_default();
-        if let Some(failure) = state.failure {
-            return Err(RuleStoreError::unavailable(self.store.name(), failure));
-        }
-        for id in ids {
-            let Some((block, Some(record))) = known.unshared.get(&id).cloned() else {
-                continue;
-            };
-            let since = block.as_ref().map_or(record.time, |block| block.since);
-            let stored = state.blocks.changed.remove(&id).flatten();
-            let newer = stored.filter(|stored| stored.since > since);
-            let mut is_shared = true;
-            if let Some(newer) = newer {
-                tracing::warn!(
-                    id,
-                    "a newer block in the store replaces the change on this instance"
-                );
-                self.blocks.apply(BlockChanges::one(&id, Some(newer)));
-            } else if let Some(block) = block {
-                match self.store.put_block(block).await {
-                    Err(error @ RuleStoreError::TooManyBlocks) => {
-                        tracing::warn!(id, %error, "a block holds on this instance only");
-                        is_shared = false;
-                    }
-                    put => _ = put?,
-                }
-            } else if let Some(removed) = self.store.remove_block(&id).await? {
-                known.remember_removed(removed);
-            }
-            if is_shared {
-                known.unshared.remove(&id);
-            } else if let Some((_, record)) = known.unshared.get_mut(&id) {
-                *record = None;
-            }
-            self.keep(record).await;
-        }
-        Ok(())
-    }
-
-    pub(crate) async fn put_block(self: &Arc<Self>, block: Block) -> Result<Block, RuleStoreError> {
-        // Take the lock, so that an earlier reading does not remove the block here.
-        let mut known = self.known.lock().await;
-        let before = self.store.put_block(block.clone()).await?;
-        known.unshared.remove(&block.id);
-        known.removed.remove(&block.id);
-        let kept = before.clone().filter(|before| !block.replaces(before));
-        let is_kept = kept.is_some();
-        let block = kept.unwrap_or(block);
-        self.blocks
-            .apply(BlockChanges::one(&block.id, Some(block.clone())));
-        drop(known);
-        if is_kept {
-            return Ok(block);
-        }
-        self.audit(block.put_record(before.as_ref())).await;
-        Ok(block)
     }
 }
 

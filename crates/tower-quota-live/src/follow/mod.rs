@@ -15,9 +15,11 @@
 mod blocks;
 mod compile;
 mod fates;
+mod held;
 mod in_force;
 mod local_copy;
 mod put_back;
+mod records;
 mod refresh;
 mod shared;
 mod state;

@@ -28,7 +28,7 @@ impl FollowedRules {
             true => {
                 let mut kept = self.blocks.all();
                 // The store never had the changes that hold on this instance only.
-                kept.retain(|block| !known.unshared.contains_key(&block.id));
+                kept.retain(|block| self.is_shared(&block.id));
                 state.blocks.lost(kept, &known.removed)
             }
             false => BlockChanges::default(),

@@ -51,6 +51,7 @@ impl FollowedRules {
                 _ = closing.wait_for(|is_closing| *is_closing) => return,
                 // If an announcement is lost, the next poll finds the change.
                 Ok(()) = next_change(&mut changes, last) => {}
+                () = self.wake.notified() => {}
                 () = pause(wait) => {}
             }
         }
@@ -108,7 +109,11 @@ impl FollowedRules {
         self: &Arc<Self>,
         known: &mut Known,
     ) -> Result<Option<String>, RuleStoreError> {
-        let unshared = self.share_changes(known).await.err();
+        let sharing = async {
+            self.share_held(known).await?;
+            self.keep_records().await
+        };
+        let unshared = sharing.await.err();
         // Read everything after a failure, because the store may have lost data meanwhile.
         let revision = known.revision.filter(|_| !known.is_doubtful);
         let Some(mut state) = self.store.state(revision).await? else {
@@ -130,13 +135,8 @@ impl FollowedRules {
         let failure = state.failure.take();
         if failure.is_none() {
             known.note_removals(&state.blocks, &self.blocks);
-            self.blocks.apply(core::mem::take(&mut state.blocks));
-            let unshared = known.unshared.iter();
-            let unshared = unshared.map(|(id, (block, _))| (id.clone(), block.clone()));
-            self.blocks.apply(BlockChanges {
-                is_complete: false,
-                changed: unshared.collect(),
-            });
+            let changes = core::mem::take(&mut state.blocks);
+            self.held.apply(&self.blocks, changes);
         }
         if let Some(number) = state.current {
             self.take_document(known, number).await?;

@@ -1,11 +1,12 @@
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{self, Arc};
 
 use arc_swap::ArcSwapOption;
-use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::sync::{Mutex, Notify, Semaphore, watch};
 use tower_quota::{BoxStore, RateLimitHandle};
 
 use super::fates::{Fates, VersionFate};
+use super::held::HeldChanges;
 use super::in_force::InForce;
 use super::state::{Health, LiveState};
 use crate::audit::AuditRecord;
@@ -30,8 +31,15 @@ pub(crate) struct FollowedRules {
     pub(crate) in_force: ArcSwapOption<InForce>,
     pub(super) health: Health,
     pub(super) fates: Fates,
-    /// The known state, locked during a change to keep the states in order.
+    /// The known state, locked during calls of the store to keep the states in order.
     pub(crate) known: Mutex<Known>,
+    pub(super) held: HeldChanges,
+    /// The announced records that the store does not have yet.
+    pub(super) records: sync::Mutex<VecDeque<AuditRecord>>,
+    /// Locked while records are written, to keep their order.
+    pub(super) keeping: Mutex<()>,
+    /// Lets the follower read the store now.
+    pub(super) wake: Notify,
     /// Locked while the local copy is written.
     pub(super) copying: Mutex<()>,
     pub(super) places: [Arc<Semaphore>; 2],
@@ -47,9 +55,6 @@ pub(crate) struct Known {
     /// compared.
     pub(super) is_doubtful: bool,
     pub(super) rejected: Option<VersionInfo>,
-    /// Changes of blocks that hold on this instance only, because the store did not answer. A
-    /// removed block is `None`. A block has no record if the store has no space for it.
-    pub(crate) unshared: HashMap<String, (Option<Block>, Option<AuditRecord>)>,
     /// The blocks whose removal this instance has seen, until they end.
     pub(super) removed: HashMap<String, Block>,
     /// Whether the local copy has this state.
@@ -113,6 +118,10 @@ impl FollowedRules {
             health: Health::new(),
             fates: Fates::default(),
             known: Mutex::default(),
+            held: HeldChanges::default(),
+            records: sync::Mutex::default(),
+            keeping: Mutex::default(),
+            wake: Notify::new(),
             copying: Mutex::default(),
             places: core::array::from_fn(|_| Arc::new(Semaphore::new(1))),
             closing: watch::Sender::new(false),
@@ -140,17 +149,5 @@ impl FollowedRules {
         let in_force = self.in_force.load();
         let version = in_force.as_ref().map(|in_force| &in_force.version);
         version.map_or((0, 0), |version| (version.number, version.short_hash()))
-    }
-
-    pub(crate) async fn audit(&self, record: AuditRecord) {
-        record.announce();
-        self.keep(record).await;
-    }
-
-    /// Writes an announced record to the audit log of the store.
-    pub(crate) async fn keep(&self, record: AuditRecord) {
-        if let Err(error) = self.store.record(record).await {
-            tracing::warn!(%error, "an audit record is in the log only");
-        }
     }
 }

@@ -9,7 +9,6 @@ use super::LiveRules;
 use crate::blocks::{Block, NewBlock, Target};
 use crate::change::By;
 use crate::error::ChangeError;
-use crate::store::BlockChanges;
 
 pub(super) const MANY_CLIENTS: &str =
     "this counter counts many clients: name a network or a single key";
@@ -47,12 +46,12 @@ impl LiveRules {
     /// Blocks or allows clients on all instances that [share](Self::blocks_are_shared) their blocks.
     /// Replaces an earlier block of the same clients.
     ///
-    /// The block is in force here on return, and on other instances within two seconds. If the
-    /// document allows a client, a block has no effect.
+    /// The block is in force here at once, and on other instances within two seconds. If the store does not answer
+    /// within a second, the block holds on this instance only, see [`is_shared`](Self::is_shared). If the document
+    /// allows a client, a block has no effect.
     ///
     /// # Errors
-    /// Returns the errors of [`block_target`](Self::block_target), and an error if there are too
-    /// many blocks or if the store fails.
+    /// Returns the errors of [`block_target`](Self::block_target), and an error if there are too many blocks.
     pub async fn block(
         &self,
         target: BlockTarget<'_>,
@@ -73,73 +72,24 @@ impl LiveRules {
         self.shared.store.shares_blocks()
     }
 
-    /// Blocks or allows clients on this instance only, until the store answers.
+    /// Returns whether the store has the last change of a block, an allowance or an override by this instance.
     ///
-    /// Use it if [`block`](Self::block) fails with [`RuleStoreError::Unavailable`](crate::RuleStoreError::Unavailable). The instance
-    /// writes the block and its audit record to the store as soon as the store answers. A newer block
-    /// in the store wins.
-    ///
-    /// # Errors
-    /// Returns the errors of [`block_target`](Self::block_target).
-    pub async fn block_here(
-        &self,
-        target: BlockTarget<'_>,
-        new: NewBlock,
-    ) -> Result<Block, ChangeError> {
-        let (shared, block) = (
-            Arc::clone(&self.shared),
-            Block::new(self.block_target(target)?, new),
-        );
-        let change = async move {
-            let record = block.put_record(shared.blocks.get(&block.id).as_ref());
-            let change = Some(block.clone());
-            shared.change_here(&block.id, change, record).await;
-            block
-        };
-        Ok(self.to_its_end(change).await?)
+    /// If not, the change holds on this instance only. The instance writes the change to the store as soon as the store
+    /// answers. A newer block in the store wins.
+    #[must_use]
+    pub fn is_shared(&self, id: &str) -> bool {
+        self.shared.is_shared(id)
     }
 
-    /// Removes an entry on this instance only, until the store answers, like
-    /// [`block_here`](Self::block_here).
+    /// Removes an entry by its [id](Block::id) here at once, and on other instances like [`block`](Self::block).
+    /// Returns the removed entry, if any.
     ///
     /// # Errors
-    /// Returns [`ChangeError::Store`] if the runtime ends.
-    pub async fn unblock_here(
-        &self,
-        id: &str,
-        by: impl Into<By>,
-    ) -> Result<Option<Block>, ChangeError> {
-        let (shared, id, by) = (Arc::clone(&self.shared), id.to_owned(), by.into());
-        let change = async move {
-            let removed = shared.blocks.get(&id)?;
-            let record = removed.removal_record(by);
-            shared.change_here(&id, None, record).await;
-            Some(removed)
-        };
-        Ok(self.to_its_end(change).await?)
-    }
-
-    /// Removes an entry by its [id](Block::id). Returns the removed entry, if any.
-    ///
-    /// # Errors
-    /// Returns [`ChangeError::Store`] if the store fails.
+    /// Returns [`ChangeError::Store`] if this instance does not know the entry, and the store fails.
     pub async fn unblock(&self, id: &str, by: impl Into<By>) -> Result<Option<Block>, ChangeError> {
         let (shared, id, by) = (Arc::clone(&self.shared), id.to_owned(), by.into());
-        let change = async move {
-            let mut known = shared.known.lock().await;
-            let removed = shared.store.remove_block(&id).await?;
-            known.unshared.remove(&id);
-            shared.blocks.apply(BlockChanges::one(&id, None));
-            if let Some(block) = &removed {
-                known.remember_removed(block.clone());
-            }
-            drop(known);
-            if let Some(block) = &removed {
-                shared.audit(block.removal_record(by)).await;
-            }
-            Ok(removed)
-        };
-        self.to_its_end(change).await?
+        let change = async move { shared.remove_block(&id, by).await };
+        Ok(self.to_its_end(change).await??)
     }
 
     /// Returns the hash of a key, the name of the client in blocks, lists and audit records.

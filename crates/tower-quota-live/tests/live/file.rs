@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::StatusCode;
 use tower_quota_dev::{Fault, FaultProxy, RedisServer};
 use tower_quota_live::{
-    Action, BlockChanges, BlockStore, BlockTarget, ChangeError, FileRules, LiveOptions,
+    Action, BlockChanges, BlockStore, BlockTarget, By, ChangeError, FileRules, LiveOptions,
     MOST_BLOCKS, NewBlock, NewVersion, RedisRules, RuleStore, RuleStoreError, Time,
 };
 
@@ -296,17 +296,12 @@ async fn block_in_an_outage_is_shared_later() {
     other.until_status("old", 403).await;
     server.pause();
     let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
-    let failure = one.live.block(BlockTarget::Text("ann"), hour.clone()).await;
-    assert!(
-        matches!(
-            failure,
-            Err(ChangeError::Store(RuleStoreError::Unavailable { .. }))
-        ),
-        "{failure:?}"
-    );
-    let target = BlockTarget::Text("ann");
-    one.live.block_here(target, hour).await.unwrap();
-    one.live.unblock_here(&old.id, "ops").await.unwrap();
+    let block = one.live.block(BlockTarget::Text("ann"), hour).await;
+    let block = block.unwrap();
+    one.live.unblock(&old.id, "ops").await.unwrap();
+    for id in [&block.id, &old.id] {
+        assert!(!one.live.is_shared(id));
+    }
     // The file and the outage are followed meanwhile.
     fs::write(&path, document(501)).unwrap();
     until_limits_of(&one, "bob", 501).await;
@@ -323,6 +318,41 @@ async fn block_in_an_outage_is_shared_later() {
         has(Action::Block) && has(Action::Unblock)
     })
     .await;
+    for id in [&block.id, &old.id] {
+        assert!(one.live.is_shared(id));
+    }
+}
+
+#[tokio::test]
+async fn each_change_in_an_outage_has_its_record() {
+    let (server, (_folder, path)) = (RedisServer::start(), rules_file(500));
+    let [one, other] = two_followers(&path, &server).await;
+    server.pause();
+    let ann = BlockTarget::Text("ann");
+    for hours in [1, 2, 3] {
+        let new = NewBlock::block(Duration::from_secs(hours * 3_600), "ops");
+        let reason = format!("{hours} h");
+        let block = one.live.block(ann, new.reason(reason)).await.unwrap();
+        if hours == 2 {
+            let by = By::new("ops").comment("a mistake");
+            one.live.unblock(&block.id, by).await.unwrap();
+        }
+    }
+    server.resume();
+    other.until_status("ann", 403).await;
+    let comments = async || {
+        let mut records = other.live.audit(99).await.unwrap_or_default();
+        records.retain(|record| record.target != "rules");
+        let comments = records.into_iter().rev().map(|record| record.comment);
+        comments.collect::<Vec<String>>()
+    };
+    let expected = ["1 h", "2 h", "a mistake", "3 h"];
+    eventually("all records are stored", async || {
+        comments().await.len() >= expected.len()
+    })
+    .await;
+    assert!(one.live.refresh().await);
+    assert_eq!(comments().await, expected);
 }
 
 #[tokio::test]
@@ -344,8 +374,8 @@ async fn newer_decision_replaces_held_change() {
     .await;
     let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
     let ann = BlockTarget::Text("ann");
-    let held = one.live.block_here(ann, hour).await.unwrap();
-    one.live.unblock_here(&old.id, "ops").await.unwrap();
+    let held = one.live.block(ann, hour).await.unwrap();
+    one.live.unblock(&old.id, "ops").await.unwrap();
     eventually("the clock ticks", async || {
         Time::now().unix_millis() > held.since.unix_millis() + 1
     })
@@ -376,11 +406,13 @@ async fn full_store_delays_no_other_change() {
     store.restore_blocks(0, &many).await.unwrap();
     let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
     let users = ["ann", "bob", "eve"];
+    server.pause();
     for user in users {
         let target = BlockTarget::Text(user);
-        one.live.block_here(target, hour.clone()).await.unwrap();
+        one.live.block(target, hour.clone()).await.unwrap();
     }
-    one.live.unblock_here(&old.id, "ops").await.unwrap();
+    one.live.unblock(&old.id, "ops").await.unwrap();
+    server.resume();
     eventually("the store is read", async || one.live.refresh().await).await;
     other.until_status("old", 200).await;
     for user in users {
