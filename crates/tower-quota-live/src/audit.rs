@@ -108,10 +108,11 @@ impl AuditRecord {
         let (mut before, mut after) = (None, None);
         if let Some((stored, version)) = version {
             (before, after) = (stored.map(name), Some(name(version.number)));
-            parts.push(format!(
-                "the rules of {}: {}",
-                version.author, version.comment
-            ));
+            let mut part = format!("the rules of {}", version.author);
+            if !version.comment.is_empty() {
+                part += &format!(": {}", version.comment);
+            }
+            parts.push(part);
         }
         if !ids.is_empty() {
             let mut ids: Vec<&str> = ids.iter().map(String::as_str).collect();
@@ -149,5 +150,27 @@ impl AuditRecord {
             after = self.after,
             comment = self.comment,
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::version::NewVersion;
+
+    #[test]
+    fn restored_version_shows_its_comment() {
+        let comment = |new: NewVersion| {
+            let version = Version::new(3, new);
+            let ids = ["203.0.113.0/24".to_owned()];
+            AuditRecord::of_restored(Some((Some(2), &version)), &ids).comment
+        };
+        let (new, blocks) = (
+            NewVersion::new("", "ann"),
+            "changes of blocks: 203.0.113.0/24",
+        );
+        assert_eq!(comment(new.clone()), format!("the rules of ann; {blocks}"));
+        let fixed = comment(new.comment("the fix"));
+        assert_eq!(fixed, format!("the rules of ann: the fix; {blocks}"));
     }
 }

@@ -147,8 +147,8 @@ pub trait BlockStore: RuleStore {
 
     /// Adds a record to the audit log.
     ///
-    /// All instances that follow a file add a record of its [change](crate::Action::File). A shared
-    /// store keeps the first of equal records.
+    /// All instances that follow a file add a record of its [change](crate::Action::File), and an instance adds a record
+    /// again after a lost answer. A shared store keeps the first of equal records.
     fn record(&self, record: AuditRecord) -> Reply<'_, ()>;
 
     /// Returns the latest audit records, the newest first.

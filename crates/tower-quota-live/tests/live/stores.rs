@@ -200,13 +200,29 @@ async fn audit_log_is_bounded() {
     for store in stores {
         let instance = Instance::in_memory().await;
         instance.put(new(1)).await;
-        let record = instance.live.audit(1).await.unwrap().remove(0);
-        for _ in 0..1_010 {
+        let mut record = instance.live.audit(1).await.unwrap().remove(0);
+        for number in 0..1_010 {
+            record.comment = format!("change {number}");
             store.record(record.clone()).await.unwrap();
         }
         assert_eq!(store.audit(2_000).await.unwrap().len(), 1_000);
         assert_eq!(store.audit(0).await.unwrap().len(), 0);
     }
+}
+
+#[tokio::test]
+async fn record_after_a_lost_answer_is_kept_once() {
+    let server = RedisServer::start();
+    let store = redis_rules(&server, "once");
+    let instance = Instance::in_memory().await;
+    instance.put(new(1)).await;
+    let record = instance.live.audit(1).await.unwrap().remove(0);
+    let mut other = record.clone();
+    other.comment = "another change".to_owned();
+    for sent in [&record, &other, &record, &other] {
+        store.record(sent.clone()).await.unwrap();
+    }
+    assert_eq!(store.audit(9).await.unwrap(), [other, record]);
 }
 
 #[tokio::test]

@@ -442,24 +442,12 @@ impl BlockStore for RedisRules {
 
     fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
         Box::pin(async move {
+            let mut once = self.operation("record");
+            once.arg(self.to_json(&record)?).arg(KEPT_RECORDS);
             if record.what == Action::File {
-                let mut once = self.operation("record_file");
-                once.arg(record.after.as_deref().unwrap_or_default())
-                    .arg(self.to_json(&record)?)
-                    .arg(KEPT_RECORDS);
-                return self.run::<()>(&once).await.map(drop);
+                once.arg(record.after);
             }
-            let last = KEPT_RECORDS - 1;
-            let mut both = redis::pipe();
-            both.lpush(&self.keys.audit, self.to_json(&record)?)
-                .ignore();
-            both.cmd("LTRIM")
-                .arg(&self.keys.audit)
-                .arg(0)
-                .arg(last)
-                .ignore();
-            self.call(async |mut redis| both.query_async(&mut redis).await)
-                .await
+            self.run::<()>(&once).await.map(drop)
         })
     }
 

@@ -198,13 +198,20 @@ if operation == 'remove_block' then
   return { 'ok', before }
 end
 
--- All instances that follow a file find its change. One record is enough.
-if operation == 'record_file' then
-  local hash, record, kept = ARGV[3], ARGV[4], tonumber(ARGV[5])
-  if redis.call('HGET', state, 'file') == hash then
+-- All instances that follow a file find its change, and a record is sent again after a lost answer. One record is enough.
+if operation == 'record' then
+  local record, kept, file = ARGV[3], tonumber(ARGV[4]), ARGV[5]
+  if file and redis.call('HGET', state, 'file') == file then
     return { 'same', false }
   end
-  redis.call('HSET', state, 'file', hash)
+  for _, known in ipairs(redis.call('LRANGE', audit, 0, 99)) do
+    if known == record then
+      return { 'same', false }
+    end
+  end
+  if file then
+    redis.call('HSET', state, 'file', file)
+  end
   redis.call('LPUSH', audit, record)
   redis.call('LTRIM', audit, 0, kept - 1)
   return { 'ok', false }
