@@ -9,9 +9,10 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_stream::wrappers::{ReceiverStream, WatchStream};
 use tokio_stream::{Stream, StreamExt};
+use tower_quota::{Key, Name};
 
 use super::health::Health;
 use super::totals;
@@ -27,6 +28,9 @@ const PACE: Pace = Pace {
     patience: Duration::from_secs(10),
     longest: Duration::from_secs(600),
 };
+
+/// The number of peeks in a second, while a store of the counters fails.
+const ASKED: u64 = 8;
 
 #[derive(Serialize)]
 pub(crate) struct Snapshot {
@@ -89,6 +93,7 @@ pub(crate) fn start(api: &Api) {
 
 fn observe(api: &Api) {
     let ApiState { live, feed, .. } = &**api;
+    ask_failed_stores(api);
     {
         let mut recent = feed.recent();
         recent.add(now(), unix_ms(), &live.handle().decision_totals());
@@ -100,6 +105,34 @@ fn observe(api: &Api) {
             snapshots.send_replace(Snapshot::json(api, reads_keys, false));
         }
     }
+}
+
+/// Asks the stores of the counters that failed their last call, because a service without requests asks them nothing.
+fn ask_failed_stores(api: &Api) {
+    if !has_failed_store(api) {
+        return;
+    }
+    let (api, now) = (api.clone(), unix_ms());
+    let asking = async move {
+        let handle = api.live.handle();
+        let Some(limit) = handle.limits().first().copied() else {
+            return;
+        };
+        // Keys of no client, which reach all partitions of a cluster within a few seconds.
+        for number in 0..ASKED {
+            let bytes = (now + number).to_be_bytes();
+            let key = Key::new(const { Name::new("health") }, &bytes);
+            handle.peek(limit.as_str(), &key).await.ok();
+            if !has_failed_store(&api) {
+                return;
+            }
+        }
+    };
+    tokio::spawn(timeout(Duration::from_secs(1), asking));
+}
+
+fn has_failed_store(api: &Api) -> bool {
+    api.figures.iter().any(|(_, read)| read().unavailable)
 }
 
 impl Snapshot {

@@ -47,9 +47,7 @@ impl Health {
             let available = !read.unavailable && !fails;
             // The problems of an outage say already that a store fails.
             if !available && outage.is_none() {
-                problems.push(format!(
-                    "Store {name} failed its last call, and no request has asked it since."
-                ));
+                problems.push(format!("Store {name} has not answered its last call."));
             }
             stores.push(json!({ "name": name, "available": available, "figures": read.figures }));
         }

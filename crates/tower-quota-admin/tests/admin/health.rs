@@ -75,6 +75,40 @@ async fn health_is_red_while_requests_pass_uncounted() {
 }
 
 #[tokio::test]
+async fn idle_service_notices_the_end_of_an_outage() {
+    let redis = RedisServer::start();
+    let instance = counting_in(&redis).await;
+    let figures = async || instance.json("/v1/health").await["stores"][0]["figures"].take();
+    redis.pause();
+    while figures().await["breakers_open"] == 0 {
+        assert_eq!(instance.ask("ann").await, 200);
+    }
+    redis.resume();
+    // The service has no requests from now on.
+    let is_noticed = async { while figures().await["breakers_open"] != 0 {} };
+    tokio::time::timeout(Duration::from_secs(20), is_noticed)
+        .await
+        .unwrap();
+
+    // A Redis that answers gets no calls of the health report, after the refunds of late answers.
+    let mut events = instance.get("/v1/events").await;
+    let is_left_alone = async {
+        loop {
+            let decisions = figures().await["decisions"].take();
+            for _ in 0..3 {
+                events.chunk().await.unwrap().unwrap();
+            }
+            if figures().await["decisions"] == decisions {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), is_left_alone)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
 async fn missing_rules_are_no_mistake_afterwards() {
     let instance = Instance::start().await;
     assert_eq!(instance.ask("ann").await, 503);
