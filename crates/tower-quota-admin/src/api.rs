@@ -28,6 +28,7 @@ pub(crate) struct ApiState {
     pub(crate) figures: Vec<NamedFigures>,
     pub(crate) streams: Arc<Places>,
     checks: Arc<Places>,
+    changes: Arc<Places>,
     pub(crate) feed: Feed,
     pub(crate) show_keys: bool,
     client_ip: ClientIp,
@@ -48,9 +49,10 @@ pub(crate) struct ShowKeys(pub(crate) bool);
 /// A place for a check, a comparison or a changed text of documents, which take seconds. A request
 /// has one.
 #[derive(Clone)]
-pub(crate) struct CheckPlace {
-    _place: Arc<Place>,
-}
+pub(crate) struct CheckPlace(pub(crate) Arc<Place>);
+
+/// A place for a change of the document.
+pub(crate) struct ChangePlace(pub(crate) Arc<Place>);
 
 #[derive(Deserialize)]
 pub(crate) struct ShowQuery {
@@ -70,6 +72,7 @@ impl Api {
                 AdminOptions::MOST_STREAMS_EACH,
             )),
             checks: Arc::new(Places::new(AdminOptions::MOST_CHECKS, 1)),
+            changes: Arc::new(Places::new(AdminOptions::MOST_CHANGES, 2)),
             feed: Feed::new(),
             show_keys: options.show_keys,
             client_ip: options.client_ip.clone().unwrap_or_else(client_ip),
@@ -125,21 +128,30 @@ impl FromRequestParts<Api> for CheckPlace {
         if let Some(taken) = parts.extensions.get::<Self>() {
             return Ok(taken.clone());
         }
-        let author = parts.extensions.get::<Author>();
-        let author = author.map_or("", |author| author.0.as_str());
-        let place = api.checks.enter(author).ok_or_else(|| {
-            let detail = format_args!(
-                "{} checks and comparisons are under way, or one of your token: wait for its end",
-                AdminOptions::MOST_CHECKS
-            );
-            Problem::new(ProblemKind::TooManyChecks, detail)
-        })?;
-        let place = Self {
-            _place: Arc::new(place),
-        };
+        let place = Self(place(&api.checks, parts, "checks and comparisons")?);
         parts.extensions.insert(place.clone());
         Ok(place)
     }
+}
+
+impl FromRequestParts<Api> for ChangePlace {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        place(&api.changes, parts, "changes of the rules").map(Self)
+    }
+}
+
+fn place(places: &Arc<Places>, parts: &Parts, what: &str) -> Result<Arc<Place>> {
+    let author = parts.extensions.get::<Author>();
+    let author = author.map_or("", |author| author.0.as_str());
+    let place = places.enter(author).ok_or_else(|| {
+        let detail = format_args!(
+            "too many {what} of your token, or of all tokens, are under way: wait for their end, also after a timeout"
+        );
+        Problem::new(ProblemKind::TooManyChecks, detail)
+    });
+    place.map(Arc::new)
 }
 
 /// Names this process by its host and its process number.

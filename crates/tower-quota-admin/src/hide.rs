@@ -34,7 +34,7 @@ pub(crate) enum DocumentForm {
     /// The text as it was put.
     AsPut,
     /// The document with hidden keys, which takes the place of a check.
-    Hidden { _place: CheckPlace },
+    Hidden(CheckPlace),
 }
 
 impl FromRequestParts<Api> for DocumentForm {
@@ -46,7 +46,7 @@ impl FromRequestParts<Api> for DocumentForm {
             return Ok(Self::AsPut);
         }
         let place = CheckPlace::from_request_parts(parts, api).await?;
-        Ok(Self::Hidden { _place: place })
+        Ok(Self::Hidden(place))
     }
 }
 

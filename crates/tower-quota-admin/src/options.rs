@@ -52,6 +52,10 @@ impl AdminOptions {
     /// [`Author`](crate::Author), has one of them.
     pub const MOST_CHECKS: usize = 4;
 
+    /// The maximum number of simultaneous changes of the document. A token, or an [`Author`](crate::Author), has two of
+    /// them. A change and a check count until they end, which may be later than their answer.
+    pub const MOST_CHANGES: usize = 4;
+
     /// Creates options without authentication.
     pub fn new() -> Self {
         Self::default()

@@ -1,6 +1,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tracing::Instrument;
+
+use crate::problem::{Problem, ProblemKind, Result};
+
 /// A bounded number of places, of which an author gets a part.
 pub(crate) struct Places {
     most: usize,
@@ -36,6 +40,21 @@ impl Places {
             places: Arc::clone(self),
             author: author.to_owned(),
         })
+    }
+}
+
+impl Place {
+    /// Runs work to its end in a task, which keeps the place even if the answer exceeds its timeout.
+    pub(crate) async fn hold<T: Send + 'static>(
+        self: Arc<Self>,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T> {
+        let working = async move {
+            let _place = self;
+            work.await
+        };
+        let ended = tokio::spawn(working.in_current_span()).await;
+        ended.map_err(|error| Problem::new(ProblemKind::Unavailable, error))
     }
 }
 

@@ -33,7 +33,7 @@ pub enum ProblemKind {
     InvalidValue,
     /// Status 428. A change of the rules needs `If-Match` with your version.
     VersionRequired,
-    /// Status 429. Too many checks or comparisons of documents are under way, or one of your token.
+    /// Status 429. Too many checks, comparisons or changes of documents are under way, in all or of your token.
     TooManyChecks,
     /// Status 429. All event streams are in use.
     TooManyStreams,

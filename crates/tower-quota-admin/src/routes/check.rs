@@ -20,10 +20,12 @@ pub(crate) struct CheckReport {
 /// Checks a document and runs its tests, without a change.
 pub(crate) async fn check(
     State(api): State<Api>,
-    _place: CheckPlace,
+    CheckPlace(place): CheckPlace,
     DocumentBody(text): DocumentBody,
 ) -> Result<Json<CheckReport>> {
-    Ok(Json(match api.live.check(text).await {
+    let live = api.live.clone();
+    let check = place.hold(async move { live.check(text).await });
+    Ok(Json(match check.await? {
         Ok((problems, tests)) => CheckReport {
             valid: tests.is_passed(),
             problems,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tower_quota_live::{ChangeError, InForce, NewVersion, RuleStoreError, Version, VersionInfo};
 use tower_quota_rules::Problems;
 
-use crate::api::Api;
+use crate::api::{Api, ChangePlace, CheckPlace};
 use crate::body::DocumentBody;
 use crate::change::Change;
 use crate::extract::{Json, Query};
@@ -48,7 +48,7 @@ pub(crate) async fn get(
     Ok(if has(&headers, &tag) {
         (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response()
     } else {
-        text(&api, &form, version).await?
+        text(&api, form, version).await?
     })
 }
 
@@ -60,12 +60,14 @@ fn no_rules() -> Problem {
     Problem::not_found("there are no rules yet: put the first")
 }
 
-pub(crate) async fn text(api: &Api, form: &DocumentForm, version: Version) -> Result<Response> {
+pub(crate) async fn text(api: &Api, form: DocumentForm, version: Version) -> Result<Response> {
     let tag = tag(version.number, &version.hash);
     let (content_type, text) = match form {
         DocumentForm::AsPut => ("application/yaml", version.text),
-        DocumentForm::Hidden { .. } => {
-            let hidden = api.live.hidden_document(version.text).await;
+        DocumentForm::Hidden(CheckPlace(place)) => {
+            let live = api.live.clone();
+            let hiding = async move { live.hidden_document(version.text).await };
+            let hidden = place.hold(hiding).await?;
             ("application/json", hidden.map_err(without_problems)?)
         }
     };
@@ -111,10 +113,12 @@ pub(crate) async fn put(
     State(api): State<Api>,
     change: Change,
     expected: Expected,
+    ChangePlace(place): ChangePlace,
     DocumentBody(text): DocumentBody,
 ) -> Result<Response> {
     let new = NewVersion::new(text, change.author).comment(change.comment);
     let (number, before) = (expected.number(&api).await?, api.live.in_force());
-    let put = api.live.put(number, new).await;
-    put_version(&api, number, before, put)
+    let live = api.live.clone();
+    let put = place.hold(async move { live.put(number, new).await });
+    put_version(&api, number, before, put.await?)
 }

@@ -6,7 +6,7 @@ use tower_quota_live::{VersionFate, VersionInfo};
 
 use super::count::CountQuery;
 use super::document::{in_force, put_version, text};
-use crate::api::{Api, CheckPlace};
+use crate::api::{Api, ChangePlace, CheckPlace};
 use crate::change::Change;
 use crate::extract::{Json, Path, Query};
 use crate::hide::{DocumentForm, ReadsKeys, without_problems};
@@ -64,13 +64,13 @@ pub(crate) async fn version(
     Path(number): Path<u64>,
 ) -> Result<Response> {
     let version = api.version(number).await?;
-    text(&api, &form, version).await
+    text(&api, form, version).await
 }
 
 /// Lists the differences between two versions, by path.
 pub(crate) async fn diff(
     State(api): State<Api>,
-    _place: CheckPlace,
+    CheckPlace(place): CheckPlace,
     ReadsKeys(reads_keys): ReadsKeys,
     Query(DiffQuery { from, to }): Query<DiffQuery>,
 ) -> Result<Json<Value>> {
@@ -80,12 +80,19 @@ pub(crate) async fn diff(
         None => in_force(&api)?.version.clone(),
     };
     let to = after.number;
-    let compared = if reads_keys {
-        let compared = api.live.differences(before, after, MOST_DIFFERENCES);
-        compared.await?
-    } else {
-        let compared = api.live.hidden_differences(before, after, MOST_DIFFERENCES);
-        compared.await.map_err(without_problems)?
+    let live = api.live.clone();
+    let comparing = async move {
+        match reads_keys {
+            true => live.differences(before, after, MOST_DIFFERENCES).await,
+            false => {
+                live.hidden_differences(before, after, MOST_DIFFERENCES)
+                    .await
+            }
+        }
+    };
+    let compared = match place.hold(comparing).await? {
+        Err(error) if !reads_keys => return Err(without_problems(error)),
+        compared => compared?,
     };
     Ok(Json(json!({
         "from": from,
@@ -101,9 +108,11 @@ pub(crate) async fn rollback(
     State(api): State<Api>,
     change: Change,
     expected: Expected,
+    ChangePlace(place): ChangePlace,
     Json(RollbackBody { version }): Json<RollbackBody>,
 ) -> Result<Response> {
     let (number, before) = (expected.number(&api).await?, api.live.in_force());
-    let put = api.live.rollback(number, version, change.by()).await;
-    put_version(&api, number, before, put)
+    let live = api.live.clone();
+    let put = place.hold(async move { live.rollback(number, version, change.by()).await });
+    put_version(&api, number, before, put.await?)
 }

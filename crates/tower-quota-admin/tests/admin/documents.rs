@@ -1,14 +1,18 @@
 //! Tests to put, read, compare and roll back rules, with conflicts and the history.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
-use tower_quota_admin::{ProblemKind, Role};
+use tower_quota_admin::{AdminOptions, ProblemKind, Role};
 use tower_quota_dev::RedisServer;
 use tower_quota_live::{LiveOptions, MemoryRules, NewVersion, RedisRules, RuleStore};
+use tower_quota_rules::Rules;
 
 use crate::server::{HOLDER, Instance, RULES, TOKEN, number, options, problem, send};
 
@@ -418,4 +422,82 @@ async fn lost_limits_are_named_before_and_after_a_change() {
     assert_eq!(put["warnings"]["problems"][0]["message"], message);
     let back = instance.json("/v1/rules/diff?from=2&to=1").await;
     assert_eq!(back["lost_limits"], json!(["hour"]));
+}
+
+/// Holds up the reading of slow documents until it is dropped.
+struct HeldUp(Arc<Semaphore>);
+
+impl Drop for HeldUp {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Starts an instance with a short timeout, whose documents with the word `slow` are held up.
+async fn slow_instance() -> (Instance, HeldUp) {
+    let (gate, runtime) = (Arc::new(Semaphore::new(0)), Handle::current());
+    let held_up = HeldUp(Arc::clone(&gate));
+    let live = LiveOptions::new().read_with({
+        move |text| {
+            if text.contains("slow") {
+                drop(runtime.block_on(gate.acquire()));
+            }
+            Rules::parse(text)
+        }
+    });
+    let options = AdminOptions::new()
+        .bearer_token(HOLDER, TOKEN)
+        .bearer_token("other", OTHER)
+        .timeout(Duration::from_secs(1));
+    let instance = Instance::with_live_options(MemoryRules::new(), options, live).await;
+    let first = instance.put_rules(RULES).header("If-None-Match", "*");
+    assert_eq!(send(first).await.status(), 200);
+    (instance, held_up)
+}
+
+const OTHER: &str = "the token of a second person";
+
+#[tokio::test]
+async fn check_keeps_its_place_until_its_end() {
+    let (instance, held_up) = slow_instance().await;
+    let check = async || {
+        let request = instance.request(Method::POST, "/v1/rules/check");
+        let request = request.header("Content-Type", "application/yaml");
+        send(request.body(format!("# slow\n{RULES}"))).await
+    };
+    problem(check().await, ProblemKind::Timeout).await;
+    for _ in 0..3 {
+        problem(check().await, ProblemKind::TooManyChecks).await;
+    }
+    drop(held_up);
+    let is_free = async { while check().await.status() != 200 {} };
+    tokio::time::timeout(Duration::from_secs(20), is_free)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn change_keeps_its_place_until_its_end() {
+    let (instance, held_up) = slow_instance().await;
+    let put = async || {
+        let request = instance.put_rules(&format!("# slow\n{RULES}"));
+        send(request.header("If-Match", "*")).await
+    };
+    for _ in 0..2 {
+        problem(put().await, ProblemKind::Timeout).await;
+    }
+    for _ in 0..3 {
+        problem(put().await, ProblemKind::TooManyChecks).await;
+    }
+    // Another person has places too.
+    let rollback = instance.anonymous(Method::POST, "/v1/rules/rollback");
+    let rollback = rollback.bearer_auth(OTHER).header("If-Match", "*");
+    let rollback = rollback.json(&json!({ "version": 1 }));
+    problem(send(rollback).await, ProblemKind::Timeout).await;
+
+    drop(held_up);
+    let is_free = async { while put().await.status() != 200 {} };
+    tokio::time::timeout(Duration::from_secs(20), is_free)
+        .await
+        .unwrap();
 }
