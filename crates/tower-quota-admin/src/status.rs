@@ -1,8 +1,11 @@
 use core::time::Duration;
 
 use serde::Serialize;
-use tower_quota::{LimitStatus, Outcome};
+use tower_quota::{LimitStatus, Outcome, Over};
 use tower_quota_live::Listing;
+use tower_quota_rules::OverText;
+
+use crate::api::Api;
 
 #[derive(Serialize)]
 pub(crate) struct Status {
@@ -14,6 +17,8 @@ pub(crate) struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
     shadow: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over: Option<OverText>,
 }
 
 #[derive(Serialize)]
@@ -26,8 +31,8 @@ enum Outcomes {
     Blocked,
 }
 
-impl From<LimitStatus> for Status {
-    fn from(status: LimitStatus) -> Self {
+impl Status {
+    pub(crate) fn of(api: &Api, status: LimitStatus) -> Self {
         let (outcome, retry_after_ms) = match status.outcome {
             Outcome::Allow => (Outcomes::Allowed, None),
             Outcome::Wait(wait) => (Outcomes::Queued, Some(millis(wait))),
@@ -35,6 +40,7 @@ impl From<LimitStatus> for Status {
             // The rest is `Never`, and outcomes that this version does not know.
             _ => (Outcomes::Never, None),
         };
+        let over = api.live.handle().over(status.name.as_str()).ok();
         Self {
             limit: status.name.to_string(),
             capacity: status.limit,
@@ -43,11 +49,12 @@ impl From<LimitStatus> for Status {
             outcome,
             retry_after_ms,
             shadow: status.is_shadow,
+            over: over
+                .filter(|over| *over != Over::Refuse)
+                .map(OverText::from),
         }
     }
-}
 
-impl Status {
     /// Sets the outcome of a client that a block or an allowance decides about.
     pub(crate) fn decide_by(&mut self, listing: &Listing) {
         self.outcome = match listing.kind.as_str() {

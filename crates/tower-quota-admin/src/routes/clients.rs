@@ -104,7 +104,7 @@ pub(crate) async fn peek(
     let key = key(&api, &body.limit, &body.key)?;
     let handle = api.live.handle();
     let quota = QuotaText::from(handle.quota(&body.limit, &key)?);
-    let mut status = Status::from(handle.peek(&body.limit, &key).await?);
+    let mut status = Status::of(&api, handle.peek(&body.limit, &key).await?);
     let reasons = Reasons::of(&api, &key);
     if let Some(listed) = &reasons.listed {
         status.decide_by(listed);
@@ -139,7 +139,7 @@ pub(crate) async fn reset(
 ) -> Result<Json<Status>> {
     let key = key(&api, &body.limit, &body.key)?;
     let status = api.live.reset(&body.limit, &key, change.by()).await?;
-    Ok(Json(status.into()))
+    Ok(Json(Status::of(&api, status)))
 }
 
 #[derive(Serialize)]
@@ -161,7 +161,7 @@ pub(crate) async fn grant(
     let status = api.live.grant(&body.limit, &key, units, by).await?;
     Ok(Json(Granted {
         given: status.taken,
-        status: status.into(),
+        status: Status::of(&api, status),
     }))
 }
 

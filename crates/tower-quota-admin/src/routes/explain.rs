@@ -52,7 +52,7 @@ pub(crate) async fn explain(
             Err(HandleError::UnreadableKey(_)) => handle.peek(&limit.name, key).await,
             peeked => peeked,
         };
-        left.push(peeked?.into());
+        left.push(Status::of(&api, peeked?));
     }
     Ok(Json(Explained {
         explanation,

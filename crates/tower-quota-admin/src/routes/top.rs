@@ -126,7 +126,7 @@ async fn status(
     let by_text = || handle.key(limit, client.key.as_deref()?).ok();
     let key = keys.get(&client.hash).cloned().or_else(by_text);
     Ok(match key.filter(is_of_client) {
-        Some(key) => Some(handle.peek(limit, &key).await?.into()),
+        Some(key) => Some(Status::of(api, handle.peek(limit, &key).await?)),
         None => None,
     })
 }

@@ -51,6 +51,42 @@ async fn client_is_peeked_granted_and_reset() {
 }
 
 #[tokio::test]
+async fn limit_that_flags_is_no_shadow() {
+    let instance = Instance::start().await;
+    let rules = "\
+defaults: { key: header x-api-key }
+limits:
+  - { name: soft, quota: 1/minute, over: flag }
+  - { name: slow, quota: 1/minute, over: delay 250ms up to 5s }
+  - { name: dry, quota: 1/minute, over: flag, shadow: true }
+  - { name: hard, quota: 9/minute }
+";
+    send(instance.put_rules(rules).header("If-None-Match", "*")).await;
+    for _ in 0..2 {
+        assert_eq!(instance.ask("ann").await, 200);
+    }
+    let sample = json!({ "headers": { "x-api-key": "ann" } });
+    let explained = instance.post("/v1/explain", &sample).await;
+    let explained: Value = explained.json().await.unwrap();
+    for (position, (limit, shadow, over)) in [
+        ("soft", false, json!("flag")),
+        ("slow", false, json!("delay 250ms up to 5s")),
+        ("dry", true, json!("flag")),
+        ("hard", false, Value::Null),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let client = json!({ "limit": limit, "key": "ann" });
+        let peeked = instance.client("peek", client).await;
+        for status in [&peeked, &explained["left"][position]] {
+            assert_eq!(status["shadow"], shadow, "{status}");
+            assert_eq!(status["over"], over, "{status}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn named_client_keeps_its_tier() {
     let instance = Instance::with_rules().await;
     for _ in 0..10 {

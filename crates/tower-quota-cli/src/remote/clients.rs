@@ -86,8 +86,11 @@ pub(super) fn is_unseen(status: &Value) -> bool {
 
 /// Shows the client's status. The exit code tells whether the client is limited.
 fn shown(status: &Value, note: &str) -> Ended {
-    let outcome = status["outcome"].as_str();
-    let is_limited = matches!(outcome, Some("limited" | "never" | "blocked"));
+    let admits = status["shadow"] == true || status["over"] == "flag";
+    let is_limited = match status["outcome"].as_str() {
+        Some("limited" | "never") => !admits,
+        outcome => outcome == Some("blocked"),
+    };
     let output = Output::new(status, &(describe(status) + note))?;
     Ok(output.found(is_limited))
 }

@@ -127,8 +127,12 @@ fn replay(
         None => None,
     };
     let evicted = sides.iter().map(Replay::evicted).sum();
-    let tallies = sides.iter().map(|replay| mem::take(&mut *replay.notes()));
-    let tallies: Vec<_> = tallies.collect();
+    let mut tallies = Vec::new();
+    for (replay, rules) in sides.iter().zip(documents) {
+        let mut tally = mem::take(&mut *replay.notes());
+        tally.describe_limits(rules.document());
+        tallies.push(tally);
+    }
     let changed = [newly_refused, newly_admitted];
     let mut notes = headers.notes(lines.requests);
     notes.extend(requests_in_progress(document));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tower_quota::{Decided, Key, Name, Outcome};
-use tower_quota_rules::readable_key;
+use tower_quota_rules::{Document, OverText, readable_key};
 
 use super::outcome::ReplayOutcome;
 use super::peak::Peak;
@@ -37,6 +37,8 @@ pub(super) struct Tally {
 pub(super) struct LimitTally {
     name: String,
     shadow: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over: Option<OverText>,
     requests: u64,
     limited: u64,
     pub(super) clients: u64,
@@ -91,7 +93,6 @@ impl Tally {
             if position == next {
                 self.limits.push(LimitTally {
                     name: name.to_string(),
-                    shadow: status.is_shadow,
                     ..LimitTally::default()
                 });
             }
@@ -126,6 +127,16 @@ impl Tally {
             }
             client.limited = client.limited.saturating_add(1);
             client.refused.1 = micros;
+        }
+    }
+
+    /// Notes what the limits of the document do to requests over their quotas.
+    pub(super) fn describe_limits(&mut self, document: &Document) {
+        for limit in &mut self.limits {
+            let mut rules = document.all_limits();
+            if let Some(rule) = rules.find(|rule| rule.name.as_str() == limit.name) {
+                (limit.shadow, limit.over) = (rule.shadow, rule.over);
+            }
         }
     }
 

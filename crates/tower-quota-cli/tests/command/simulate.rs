@@ -75,6 +75,26 @@ fn simulation_counts_limited_requests_and_clients() {
 }
 
 #[test]
+fn limit_that_flags_is_no_shadow() {
+    let files = Files::new();
+    let rules = RULES.replace(
+        "limits: [",
+        "limits: [{ name: soft, quota: 1/minute, key: client_ip, over: flag }, \
+         { name: dry, quota: 1/minute, key: client_ip, shadow: true }, ",
+    );
+    let (rules, log) = (
+        files.write("rules.yaml", rules),
+        files.write("access.log", log()),
+    );
+    let simulate = ["simulate", "--rules", &rules, "--log", &log, "--json"];
+    let limits = run(&simulate).json(0)["new"]["limits"].take();
+    let kinds = |position: usize| (&limits[position]["shadow"], limits[position].get("over"));
+    assert_eq!(kinds(0), (&false.into(), Some(&"flag".into())), "{limits}");
+    assert_eq!(kinds(1), (&true.into(), None), "{limits}");
+    assert_eq!(kinds(2), (&false.into(), None), "{limits}");
+}
+
+#[test]
 fn two_documents_are_compared() {
     let files = Files::new();
     let (old, log) = (

@@ -20,7 +20,7 @@ use crate::clients::{TopClient, TopWindow};
 use crate::degraded::RecentOutage;
 use crate::head::RequestHead;
 use crate::layer::{LayerState, RateLimitLayer};
-use crate::limit::Limit;
+use crate::limit::{Limit, Over};
 use crate::observe::{Decided, OnRefusal};
 use crate::policy::{Charges, Explained, Plan, Policy, RequestCharges};
 use crate::settle::within;
@@ -141,6 +141,11 @@ impl<S: Store> RateLimitHandle<S> {
         let checked = limit.check_with(quota, rules.plan.instances);
         checked.map_err(|error| HandleError::InvalidQuota(limit.name, error))?;
         Ok(limit.extractor.scope())
+    }
+
+    /// Returns what a limit does to requests over the quota.
+    pub fn over(&self, limit: &str) -> Result<Over, HandleError<S::Error>> {
+        named(&self.shared.rules().plan, limit).map(|limit| limit.over)
     }
 
     /// Returns a limiter on the counters of a limit, to charge units while a request runs.
@@ -291,19 +296,14 @@ impl<S: Store> RateLimitHandle<S> {
             return Err(HandleError::NotGranted(limit.name));
         }
         // A refusal provides the store's time and a counter under this quota, and counts 0 units.
-        let (granted, refused) = (
-            limit.charge(&quota, &key, units),
-            plain(limit, &quota, &key),
-        );
+        let refused = plain(limit, &quota, &key);
         let refused = self.shared.store.apply(Operation::Refuse, &[refused]);
         let refused = within(self.shared.store_timeout(), refused).await?;
-        self.status(
-            Operation::Refund {
-                taken_at: refused.at(),
-            },
-            granted,
-        )
-        .await
+        let refund = Operation::Refund {
+            taken_at: refused.at(),
+        };
+        self.status(refund, limit, limit.charge(&quota, &key, units))
+            .await
     }
 
     /// Refuses requests of a client to which this limit applies, with 403, for the given time.
@@ -567,25 +567,22 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let Found { limit, key, quota } = find(&rules.plan, limit, client)?;
-        self.status(operation, limit.charge(&quota, &key, units))
+        self.status(operation, limit, limit.charge(&quota, &key, units))
             .await
     }
 
     async fn status(
         &self,
         operation: Operation,
+        limit: &Limit,
         charge: Charge<'_>,
     ) -> Result<LimitStatus, HandleError<S::Error>> {
-        let decision = within(
-            self.shared.store_timeout(),
-            self.shared.store.apply(operation, &[charge]),
-        )
-        .await?;
-        decision
-            .statuses()
-            .first()
-            .copied()
-            .ok_or(HandleError::NoStatus)
+        let applied = self.shared.store.apply(operation, &[charge]);
+        let decision = within(self.shared.store_timeout(), applied).await?;
+        let mut status = *decision.statuses().first().ok_or(HandleError::NoStatus)?;
+        // The store counts a limit that flags requests like a shadow.
+        status.is_shadow = limit.is_dry_run();
+        Ok(status)
     }
 }
 
