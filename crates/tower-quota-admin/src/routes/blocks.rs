@@ -178,7 +178,7 @@ fn no_such_block(api: &Api, text: &str) -> Problem {
             "{} of {} decides about this client: change the document, or remove that block",
             listing.id, listing.target
         )),
-        None => Problem::not_found("there is no such block or allowance: see /v1/blocks"),
+        None => Problem::not_found("there is no such block or allowance"),
     }
 }
 

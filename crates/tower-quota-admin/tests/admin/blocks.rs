@@ -44,7 +44,8 @@ async fn block_holds_on_two_instances() {
     let unblock = other.unblock("pro_1").await;
     assert_eq!(unblock.status(), 200);
     is_answered(&one, "pro_1", 200).await;
-    problem(other.unblock("pro_1").await, ProblemKind::NotFound).await;
+    let missing = problem(other.unblock("pro_1").await, ProblemKind::NotFound).await;
+    assert_eq!(missing["detail"], "there is no such block or allowance");
 }
 
 async fn put(instance: &Instance, body: Value) -> reqwest::Response {

@@ -11,11 +11,21 @@ use crate::rules::load::{LoadArguments, RulesText};
 
 const NO_ADMIN_API: &str = "is this the address of an admin API of tower-quota?";
 
-/// Fields of the API, and the options that set them.
-const OPTIONS: [(&str, &str); 3] = [
+/// Words of the API, with the words for people who type commands.
+const WORDS: [(&str, &str); 7] = [
     ("send `\"force\": true`", "add --force"),
     ("`for`", "--for"),
     ("`until`", "--until"),
+    (
+        "no such block or allowance",
+        "no such block or allowance: `tower-quota blocks` lists them",
+    ),
+    (
+        "no such override",
+        "no such override: `tower-quota overrides` lists them",
+    ),
+    ("see the history", "`tower-quota history` lists the others"),
+    ("in `/v1/health`", "with `tower-quota health`"),
 ];
 
 pub(crate) struct Api {
@@ -50,7 +60,7 @@ impl Api {
         let problem: Value = serde_json::from_str(response.body()).unwrap_or_default();
         let (address, detail) = (&self.client.address, problem["detail"].as_str());
         let current = problem["current"].as_u64();
-        // Write the options of the command instead of the fields of HTTP.
+        // Write the words of the command instead of the words of HTTP.
         let mut text = match (status.as_u16(), current, detail) {
             (401, _, Some(_)) => format!(
                 "{address} does not accept the token: compare {TOKEN_VARIABLE}, --token-file or the context"
@@ -62,7 +72,7 @@ impl Api {
             (412, None, _) => "there are no rules yet: add --expect none".to_owned(),
             (_, _, Some(detail)) => {
                 let words = |text: String, (sent, option): (&str, &str)| text.replace(sent, option);
-                OPTIONS.into_iter().fold(detail.to_owned(), words)
+                WORDS.into_iter().fold(detail.to_owned(), words)
             }
             (_, _, None) => format!("{address} answers {status}: {NO_ADMIN_API}"),
         };

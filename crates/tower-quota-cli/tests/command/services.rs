@@ -364,7 +364,18 @@ fn operate_clients(target: &TestTarget) {
         removed.starts_with("reach: ") && removed.contains("a test"),
         "{removed}"
     );
-    assert_eq!(target.run(&["unblock", "ann"]).code, 1);
+    for (arguments, list) in [
+        (["unblock", "ann"].as_slice(), "`tower-quota blocks`"),
+        (
+            &["override", "--remove", "one ann"],
+            "`tower-quota overrides`",
+        ),
+    ] {
+        let missing = target.run(arguments);
+        let error = &missing.error;
+        assert!(error.contains(list) && !error.contains("/v1/"), "{error}");
+        assert_eq!(missing.code, 1);
+    }
     assert_eq!(
         target.run(&["blocks", "--json"]).json(0),
         serde_json::json!([])
