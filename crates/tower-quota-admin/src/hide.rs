@@ -64,8 +64,7 @@ pub(crate) fn without_problems(error: ChangeError) -> Problem {
 
 /// Replaces an error that may quote a document.
 pub(crate) fn hide_error(rules: &mut LiveState) {
-    // A file fails too if the included file is invalid.
-    if (rules.is_reachable || rules.is_read_only) && rules.last_error.is_some() {
+    if rules.quotes_document && rules.last_error.is_some() {
         rules.last_error = Some(HIDDEN_PROBLEMS.to_owned());
     }
 }

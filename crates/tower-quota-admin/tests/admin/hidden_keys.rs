@@ -222,6 +222,73 @@ async fn problems_of_invalid_version_are_hidden() {
 }
 
 #[tokio::test]
+async fn reason_of_unreadable_store_is_hidden() {
+    let redis = RedisServer::start();
+    let store = RedisRules::new(&redis.url(), "test").unwrap();
+    let instance = instance(store).await;
+    let first = instance.put_rules(VALID).header("If-None-Match", "*");
+    assert_eq!(send(first).await.status(), 200);
+    for command in [
+        r#"HSET quota:rules:{test}:versions 2 "{\"number\":\"SECRET\"}""#,
+        "HSET quota:rules:{test}:texts 2 text",
+        "HSET quota:rules:{test}:state current 2 revision 9000000000000000",
+    ] {
+        redis.command(command).unwrap();
+    }
+    let health = failing_health(&instance).await;
+    let words = "a token with the role `rules` reads the problems";
+    for text in [&health["rules"]["last_error"], &health["problems"][0]] {
+        assert!(text.as_str().unwrap().contains(words), "{health}");
+    }
+    let health = instance.json("/v1/health").await;
+    assert!(health.to_string().contains("SECRET"), "{health}");
+
+    // A reader sees why a silent store fails.
+    redis.pause();
+    let is_silent = async {
+        let reason = async || answer(&instance, "/v1/health").await.to_string();
+        while !reason().await.contains("no answer within") {}
+    };
+    tokio::time::timeout(Duration::from_secs(20), is_silent)
+        .await
+        .unwrap();
+    redis.resume();
+}
+
+#[tokio::test]
+async fn document_with_hidden_keys_is_not_put() {
+    let key = |text: &str| text.replace("KEY", "sk_live_1");
+    let document = |key: &str| {
+        format!(
+            "defaults: {{ key: header x-api-key }}\n\
+             limits: [{{ name: minute, quota: 5/minute }}]\n\
+             {key}\n"
+        )
+    };
+    for part in [
+        "overrides: { KEY: { limits: { minute: 6/minute } } }",
+        "block: [{ header: { x-api-key: KEY } }]",
+        "block: [{ header: { x-api-key: 'KEY?' } }]",
+    ] {
+        let instance = with_documents(&[&document(&key(part))]).await;
+        let hidden = read(&instance, "/v1/rules").await.text().await.unwrap();
+        let checked = instance.request(Method::POST, "/v1/rules/check");
+        let checked = checked
+            .header("Content-Type", "application/yaml")
+            .body(hidden.clone());
+        let put = instance.put_rules(&hidden).header("If-Match", "*");
+        for request in [checked, put] {
+            let refused = problem(send(request).await, ProblemKind::InvalidValue).await;
+            let detail = refused["detail"].as_str().unwrap();
+            assert!(detail.contains("instead of a key"), "{refused}");
+            let name = detail.split('"').nth(1).unwrap();
+            assert!(hidden.contains(name), "{name}: {hidden}");
+        }
+        assert_eq!(instance.number().await, 1);
+    }
+}
+
+#[tokio::test]
 async fn problems_of_included_file_are_hidden() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();

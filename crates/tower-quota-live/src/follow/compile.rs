@@ -10,6 +10,7 @@ use super::shared::FollowedRules;
 use crate::audit::Action;
 use crate::blocks::BlockKeys;
 use crate::error::ChangeError;
+use crate::rules::refuse_hidden_keys;
 use crate::version::{NewVersion, Version};
 
 /// The kinds of a user's work, each with a place of its own.
@@ -56,7 +57,8 @@ impl FollowedRules {
     ) -> Result<Rules, ChangeError> {
         let text = version.text.clone();
         self.blocking(move |shared| {
-            let rules = shared.read_and_test(&text)?;
+            let rules = shared.read(&text)?;
+            Self::test(&rules)?;
             // Another program may still write a text that this one only reads.
             if shared.store.is_read_only() {
                 shared.change_to(&rules)?;
@@ -70,15 +72,13 @@ impl FollowedRules {
         (self.options.reader)(text).map_err(ChangeError::Invalid)
     }
 
-    pub(crate) fn read_and_test(&self, text: &str) -> Result<Rules, ChangeError> {
-        let rules = self.read(text)?;
+    fn test(rules: &Rules) -> Result<(), ChangeError> {
         let tests = rules.test();
-        if tests.is_passed() {
-            Ok(rules)
-        } else {
-            Err(ChangeError::Refused(format!(
+        match tests.is_passed() {
+            true => Ok(()),
+            false => Err(ChangeError::Refused(format!(
                 "the document's own tests fail: {tests}"
-            )))
+            ))),
         }
     }
 
@@ -108,12 +108,13 @@ impl FollowedRules {
     }
 
     pub(crate) fn examine(&self, new: &NewVersion, what: Action) -> Result<(), ChangeError> {
-        let rules = self.read_and_test(&new.text)?;
+        let rules = self.read(&new.text)?;
         // An earlier version is complete, even if it has no last line that says so.
         if what != Action::Rollback {
+            refuse_hidden_keys(rules.document())?;
             self.change_to(&rules)?;
         }
-        Ok(())
+        Self::test(&rules)
     }
 
     pub(super) fn policy(&self, rules: &Rules) -> Policy {

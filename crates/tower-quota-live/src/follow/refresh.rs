@@ -13,6 +13,7 @@ use tower_quota_rules::{Problems, Rules};
 use super::in_force::InForce;
 use super::local_copy::LocalCopy;
 use super::shared::{FollowedRules, Known};
+use super::state::Failure;
 use crate::audit::AuditRecord;
 use crate::blocks::Block;
 use crate::error::ChangeError;
@@ -61,9 +62,9 @@ impl FollowedRules {
         let mut known = self.known.lock().await;
         let failure = match self.take_over(&mut known).await {
             Ok(failure) => failure,
-            Err(error) => Some(error.to_string()),
+            Err(error) => Some(error.into()),
         };
-        let Some(error) = failure else {
+        let Some(failure) = failure else {
             if let (None, Some(in_force)) = (&known.rejected, self.in_force.load().as_deref())
                 && !in_force.is_local_copy
             {
@@ -85,8 +86,9 @@ impl FollowedRules {
         };
         known.is_doubtful = true;
         metrics::record_reload(None);
-        if self.health.failed(error.clone()) {
-            self.warn(&error);
+        let text = failure.text.clone();
+        if self.health.failed(failure) {
+            self.warn(&text);
         }
         false
     }
@@ -108,7 +110,7 @@ impl FollowedRules {
     async fn take_over(
         self: &Arc<Self>,
         known: &mut Known,
-    ) -> Result<Option<String>, RuleStoreError> {
+    ) -> Result<Option<Failure>, RuleStoreError> {
         let sharing = async {
             self.share_held(known).await?;
             self.keep_records().await
@@ -117,7 +119,7 @@ impl FollowedRules {
         // Read everything after a failure, because the store may have lost data meanwhile.
         let revision = known.revision.filter(|_| !known.is_doubtful);
         let Some(mut state) = self.store.state(revision).await? else {
-            return Ok(unshared.map(|error| error.to_string()));
+            return Ok(unshared.map(Failure::from));
         };
         if let (Some(points), false) = (known.points, known.is_doubtful)
             && state.have_left(points)
@@ -129,10 +131,17 @@ impl FollowedRules {
         known.is_doubtful |= state.is_doubtful;
         state = match self.put_back(known, state).await? {
             Ok(state) => state,
-            Err(problem) => return Ok(Some(problem)),
+            Err(text) => {
+                let is_silent = true;
+                return Ok(Some(Failure { text, is_silent }));
+            }
         };
         let (revision, points) = (state.revision, state.points());
         let failure = state.failure.take();
+        let failure = failure.map(|text| Failure {
+            text,
+            is_silent: false,
+        });
         if failure.is_none() {
             known.note_removals(&state.blocks, &self.blocks);
             let changes = core::mem::take(&mut state.blocks);
@@ -146,7 +155,7 @@ impl FollowedRules {
             (known.revision, known.points) = (Some(revision), Some(points));
             known.is_copied = false;
         }
-        Ok(failure.or(unshared.map(|error| error.to_string())))
+        Ok(failure.or(unshared.map(Failure::from)))
     }
 
     async fn take_document(

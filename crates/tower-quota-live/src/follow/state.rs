@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::in_force::InForce;
 use crate::error::StartError;
-use crate::store::BlockStore;
+use crate::store::{BlockStore, RuleStoreError};
 use crate::time::Time;
 use crate::version::VersionInfo;
 
@@ -27,6 +27,9 @@ pub struct LiveState {
     pub in_force: Option<VersionState>,
     /// The last unresolved error.
     pub last_error: Option<String>,
+    /// True if the last error may quote the document, and so the keys of clients.
+    #[serde(skip)]
+    pub quotes_document: bool,
     /// The time of the first unresolved error.
     pub failing_since: Option<Time>,
     /// The results of reloads since the start.
@@ -76,10 +79,27 @@ pub(super) struct Health(Mutex<Noted>);
 struct Noted {
     is_reachable: bool,
     reachable_since: Time,
-    failure: Option<String>,
+    failure: Option<Failure>,
     invalid: Option<String>,
     failing_since: Option<Time>,
     reloads: ReloadCounts,
+}
+
+/// A failure of the store.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    pub(super) text: String,
+    /// Whether the store is silent. Another failure may quote the document.
+    pub(super) is_silent: bool,
+}
+
+impl From<RuleStoreError> for Failure {
+    fn from(error: RuleStoreError) -> Self {
+        Self {
+            text: error.to_string(),
+            is_silent: matches!(error, RuleStoreError::Unavailable { .. }),
+        }
+    }
 }
 
 impl Health {
@@ -107,10 +127,10 @@ impl Health {
     }
 
     /// Notes a failure of the store. Returns whether it is the first failure in a row.
-    pub(super) fn failed(&self, error: String) -> bool {
+    pub(super) fn failed(&self, failure: Failure) -> bool {
         let mut noted = self.lock();
         noted.reloads.failed += 1;
-        let is_first = noted.failure.replace(error).is_none();
+        let is_first = noted.failure.replace(failure).is_none();
         noted.note_errors();
         noted.note_reachable(false);
         is_first
@@ -120,7 +140,8 @@ impl Health {
     /// too long.
     pub(super) fn start_error(&self, store: String, is_late: bool) -> StartError {
         let noted = self.lock();
-        if let Some(reason) = noted.failure.clone() {
+        if let Some(failure) = noted.failure.clone() {
+            let reason = failure.text;
             return StartError::Unavailable { store, reason };
         }
         match noted.invalid.clone() {
@@ -158,6 +179,10 @@ impl Health {
         blocks: usize,
     ) -> LiveState {
         let noted = self.lock().clone();
+        let is_silent = noted
+            .failure
+            .as_ref()
+            .is_some_and(|failure| failure.is_silent);
         LiveState {
             store: store.name(),
             is_read_only: store.is_read_only(),
@@ -169,7 +194,8 @@ impl Health {
                 since: in_force.since,
                 is_local_copy: in_force.is_local_copy,
             }),
-            last_error: noted.failure.or(noted.invalid),
+            last_error: noted.failure.map(|failure| failure.text).or(noted.invalid),
+            quotes_document: !is_silent,
             failing_since: noted.failing_since,
             reloads: noted.reloads,
             blocks,

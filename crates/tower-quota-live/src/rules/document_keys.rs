@@ -1,5 +1,6 @@
 //! Gives documents to readers who may not see keys.
 
+use core::cell::Cell;
 use core::mem;
 use std::collections::HashMap;
 
@@ -64,6 +65,32 @@ impl LiveRules {
             names.hide(document);
         }
     }
+}
+
+/// Refuses a document with [hidden](LiveRules::hidden_document) keys, which match no clients.
+pub(crate) fn refuse_hidden_keys(document: &Document) -> Result<(), ChangeError> {
+    let found = Cell::new(None);
+    let note = |key: &str| {
+        if is_hidden_name(key) {
+            found.set(Some(key.to_owned()));
+        }
+        None
+    };
+    HiddenNames::new(&note).hide(&mut document.clone());
+    match found.into_inner() {
+        None => Ok(()),
+        Some(name) => Err(ChangeError::Refused(format!(
+            "the document has {name:?} instead of a key, as roles read it that may not see keys: change the document that \
+             a token with the role `rules` reads"
+        ))),
+    }
+}
+
+fn is_hidden_name(key: &str) -> bool {
+    let has = |prefix, is_rest: fn(&str) -> bool| key.strip_prefix(prefix).is_some_and(is_rest);
+    has("hash:", |hash| {
+        hash.len() == 16 && u64::from_str_radix(hash, 16).is_ok()
+    }) || has("hidden-", |number| number.parse::<usize>().is_ok())
 }
 
 /// The names that replace keys.

@@ -1,6 +1,7 @@
 use tower_quota_rules::{Difference, Document, Problems, Rules, TestReport};
 
 use super::LiveRules;
+use super::document_keys::refuse_hidden_keys;
 use crate::audit::{Action, AuditRecord};
 use crate::change::By;
 use crate::error::ChangeError;
@@ -125,6 +126,7 @@ impl LiveRules {
         let text = text.into();
         let check = self.shared.work(Work::Check, move |shared| {
             let rules = shared.read(&text)?;
+            refuse_hidden_keys(rules.document())?;
             let change = shared.change_to(&rules)?;
             Ok((rules.warnings().clone().and(change), rules.test()))
         });

@@ -14,6 +14,7 @@ use tower_quota::{BoxStore, RateLimitHandle, Store};
 use tracing::Instrument;
 
 pub use self::blocks::BlockTarget;
+pub(crate) use self::document_keys::refuse_hidden_keys;
 pub use self::documents::VersionDifferences;
 use super::error::StartError;
 use super::follow::{FollowedRules, InForce, LiveState};
