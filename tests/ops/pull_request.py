@@ -21,8 +21,9 @@ ORG = f"version: 1\nlimits:\n{HOUR}"
 LINE = '203.0.113.7 - - [29/Nov/2026:02:13:00 +0000] "GET / HTTP/1.1" 200 5 "-" "curl" "sk_prod_1"\n'
 
 
-def results(before, after):
-    """Returns the exit code and the output of each step for a pull request that changes these files, each a path and a text."""
+def results(before, after, code=""):
+    """Returns the exit code and the output of each step for a pull request that changes these files, each a path and a text. `code` declares
+    parts of the program."""
     with tempfile.TemporaryDirectory() as folder:
         def git(*arguments):
             subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], cwd=folder, check=True, capture_output=True)
@@ -38,7 +39,7 @@ def results(before, after):
         git("commit", "--message", "rules")
         git("update-ref", "refs/remotes/origin/main", "HEAD")
         write(after | {"access.log": LINE * 50})
-        variables = job["env"] | {"LOG": "access.log", "GITHUB_BASE_REF": "main", "GITHUB_STEP_SUMMARY": "summary"}
+        variables = job["env"] | {"CODE": code, "LOG": "access.log", "GITHUB_BASE_REF": "main", "GITHUB_STEP_SUMMARY": "summary"}
         variables |= {"PATH": f"{command.parent}:{os.environ['PATH']}"}
         found = {}
         for name, script in steps:
@@ -51,8 +52,8 @@ def results(before, after):
         return found
 
 
-def accepted(before, after):
-    found = results(before, after)
+def accepted(before, after, code=""):
+    found = results(before, after, code)
     assert all(code == 0 for code, _ in found.values()), found
     return found
 
@@ -78,6 +79,9 @@ old = {"rules.yaml": WITH_INCLUDE, "rules/org.yaml": ORG}
 found = accepted(old, {"rules/org.yaml": ORG.replace("900/hour", "800/hour")})
 assert "900/hour -> 800/hour" in found[DIFFERENCES][1], found
 refused(old, {"rules/org.yaml": ORG.replace("hour,", "day,")}, '"hour" of the old rules is gone')
+by_code = {"rules.yaml": RULES.replace("header x-api-key", "[code tenant, code account]")}
+refused(by_code, by_code, "code tenant")
+accepted(by_code, by_code, "--code key=tenant --code key=account")
 # PyYAML reads the key `on` as true.
 assert "rules/**" in workflow[True]["pull_request"]["paths"], workflow
 print("the steps of ops/pull_request/rules.yml find wrong, cut and lost rules, and accept right and new ones")
