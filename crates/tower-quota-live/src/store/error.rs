@@ -5,23 +5,31 @@ use std::sync::Arc;
 use super::MOST_BLOCKS;
 
 /// The error of a [`RuleStore`](super::RuleStore).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleStoreError {
     /// The configuration of the store is invalid. The message names the value and the fix.
-    Config(Arc<dyn Error + Send + Sync>),
+    #[error("{0}")]
+    Config(#[source] Arc<dyn Error + Send + Sync>),
     /// The store has changed since the caller read it.
+    #[error("{}", conflict(*current))]
     Conflict {
         /// The newest version.
         current: Option<u64>,
     },
     /// The documents of this store, such as a file, can only be read.
+    #[error("the rules are only read from {0}: change them there")]
     ReadOnly(String),
     /// The store has no version with this number.
+    #[error("version {0} is not kept: see the history")]
     UnknownVersion(u64),
     /// The store has no space for another block.
+    #[error(
+        "there are {MOST_BLOCKS} blocks and overrides already: remove some, or write them in the document"
+    )]
     TooManyBlocks,
     /// The store did not answer in time. The change may have happened.
+    #[error("{store} is unavailable: {source}")]
     Unavailable {
         /// The store.
         store: String,
@@ -29,6 +37,7 @@ pub enum RuleStoreError {
         source: Arc<dyn Error + Send + Sync>,
     },
     /// This version of the program cannot read the contents of the store.
+    #[error("{store} cannot be read: {reason}")]
     Unreadable {
         /// The store.
         store: String,
@@ -63,44 +72,11 @@ impl RuleStoreError {
     }
 }
 
-impl fmt::Display for RuleStoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Config(source) => write!(f, "{source}"),
-            Self::Conflict {
-                current: Some(current),
-            } => {
-                write!(
-                    f,
-                    "the newest version is {current} by now: read it, and make the change again"
-                )
-            }
-            Self::Conflict { current: None } => {
-                f.write_str("there is no version to change: put the first one")
-            }
-            Self::ReadOnly(store) => {
-                write!(f, "the rules are only read from {store}: change them there")
-            }
-            Self::UnknownVersion(number) => {
-                write!(f, "version {number} is not kept: see the history")
-            }
-            Self::TooManyBlocks => {
-                write!(
-                    f,
-                    "there are {MOST_BLOCKS} blocks and overrides already: remove some, or write them in the document"
-                )
-            }
-            Self::Unavailable { store, source } => write!(f, "{store} is unavailable: {source}"),
-            Self::Unreadable { store, reason } => write!(f, "{store} cannot be read: {reason}"),
+fn conflict(current: Option<u64>) -> String {
+    match current {
+        Some(current) => {
+            format!("the newest version is {current} by now: read it, and make the change again")
         }
-    }
-}
-
-impl Error for RuleStoreError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Config(source) | Self::Unavailable { source, .. } => Some(&**source),
-            _ => None,
-        }
+        None => "there is no version to change: put the first one".to_owned(),
     }
 }
