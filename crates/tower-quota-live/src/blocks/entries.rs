@@ -61,20 +61,16 @@ impl BlockEntries {
     }
 
     fn insert(&mut self, block: Arc<Block>) {
-        self.next_end = Some(
-            self.next_end
-                .map_or(block.until, |end| end.min(block.until)),
-        );
-        match (&block.kind, block.target.hash()) {
-            (BlockKind::Block { .. }, _) => self.blocked.insert(&block),
-            (BlockKind::Allow, _) => self.allowed.insert(&block),
-            (BlockKind::Override { .. }, Some(hash)) => {
-                let of_client = self.overrides.get(&hash);
-                let mut of_client = of_client.cloned().unwrap_or_default();
-                of_client.push(Arc::clone(&block));
-                self.overrides.insert(hash, of_client);
-            }
-            (BlockKind::Override { .. }, None) => {}
+        let end = self
+            .next_end
+            .map_or(block.until, |end| end.min(block.until));
+        self.next_end = Some(end);
+        if let Some(listed) = self.listed(&block.kind) {
+            listed.insert(&block);
+        } else if let Some(hash) = block.target.hash() {
+            let mut of_client = self.overrides.remove(&hash).unwrap_or_default();
+            of_client.push(Arc::clone(&block));
+            self.overrides.insert(hash, of_client);
         }
         self.all.insert(block.id.clone(), block);
     }
@@ -83,17 +79,23 @@ impl BlockEntries {
         let Some(block) = self.all.remove(id) else {
             return;
         };
-        match (&block.kind, block.target.hash()) {
-            (BlockKind::Block { .. }, _) => self.blocked.remove(&block.target),
-            (BlockKind::Allow, _) => self.allowed.remove(&block.target),
-            (BlockKind::Override { .. }, Some(hash)) => {
-                let mut of_client = self.overrides.remove(&hash).unwrap_or_default();
-                of_client.retain(|other| other.id != block.id);
-                if !of_client.is_empty() {
-                    self.overrides.insert(hash, of_client);
-                }
+        if let Some(listed) = self.listed(&block.kind) {
+            listed.remove(&block.target);
+        } else if let Some(hash) = block.target.hash() {
+            let mut of_client = self.overrides.remove(&hash).unwrap_or_default();
+            of_client.retain(|other| other.id != block.id);
+            if !of_client.is_empty() {
+                self.overrides.insert(hash, of_client);
             }
-            (BlockKind::Override { .. }, None) => {}
+        }
+    }
+
+    /// Returns the list of a kind. Overrides have none.
+    fn listed(&mut self, kind: &BlockKind) -> Option<&mut Listed> {
+        match kind {
+            BlockKind::Block { .. } => Some(&mut self.blocked),
+            BlockKind::Allow => Some(&mut self.allowed),
+            BlockKind::Override { .. } => None,
         }
     }
 
