@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::StreamExt;
-use redis::RedisError;
+use redis::RedisResult;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{error::Elapsed, timeout};
+use tokio::time::timeout;
 
 use super::{RedisConnection, RedisRules};
 use crate::wait::{Backoff, pause};
@@ -23,12 +23,6 @@ pub(super) struct Announcements {
     changed: Arc<watch::Sender<()>>,
     was_lost: Arc<AtomicBool>,
     task: JoinHandle<()>,
-}
-
-enum Lost {
-    Failed(RedisError),
-    TimedOut,
-    Closed,
 }
 
 impl Announcements {
@@ -77,11 +71,10 @@ async fn follow(
     let mut backoff = Backoff::default();
     loop {
         let lost = subscribe(&connection, &channel, &changed, &mut backoff).await;
-        let reason = match lost {
-            Lost::Failed(error) => error.to_string(),
-            Lost::TimedOut => "no answer".to_owned(),
-            Lost::Closed => "the connection was closed".to_owned(),
-        };
+        let reason = lost.map_or_else(
+            |error| error.to_string(),
+            |()| "the connection was closed or silent".to_owned(),
+        );
         // Read the store at once, because it may have lost data.
         was_lost.store(true, Ordering::Relaxed);
         changed.send_replace(());
@@ -94,16 +87,14 @@ async fn follow(
     }
 }
 
+/// Forwards announcements until the connection ends or does not answer.
 async fn subscribe(
     connection: &RedisConnection,
     channel: &str,
     changed: &watch::Sender<()>,
     backoff: &mut Backoff,
-) -> Lost {
-    let (mut pings, mut messages) = match connection.subscribe(channel).await {
-        Ok(subscription) => subscription.split(),
-        Err(error) => return Lost::Failed(error),
-    };
+) -> RedisResult<()> {
+    let (mut pings, mut messages) = connection.subscribe(channel).await?.split();
     backoff.reset();
     changed.send_replace(());
     loop {
@@ -111,11 +102,10 @@ async fn subscribe(
             Ok(Some(_)) => {
                 changed.send_replace(());
             }
-            Ok(None) => return Lost::Closed,
-            Err(Elapsed { .. }) => match timeout(RedisRules::DEADLINE, pings.ping::<()>()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => return Lost::Failed(error),
-                Err(_) => return Lost::TimedOut,
+            Ok(None) => return Ok(()),
+            Err(_) => match timeout(RedisRules::DEADLINE, pings.ping::<()>()).await {
+                Ok(pong) => pong?,
+                Err(_) => return Ok(()),
             },
         }
     }
