@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! quota:rules:{NAME}:state      hash: revision, began, marked_since, latest, current, restored, file
-//! quota:rules:{NAME}:versions   hash: number -> author, comment, time, hash (JSON)
+//! quota:rules:{NAME}:versions   hash: number -> author, comment, time, bytes, hash (JSON)
 //! quota:rules:{NAME}:texts      hash: number -> the document
 //! quota:rules:{NAME}:blocks     hash: id -> block (JSON)
 //! quota:rules:{NAME}:ends       sorted set: id by the instant at which the block ends
@@ -258,13 +258,6 @@ pub(crate) fn check_name(name: &str) -> Result<(), RuleStoreError> {
     Ok(())
 }
 
-fn info_of(version: &Version) -> Version {
-    Version {
-        text: String::new(),
-        ..version.clone()
-    }
-}
-
 impl RuleStore for RedisRules {
     fn name(&self) -> String {
         format!("redis at {}", self.connection.server())
@@ -316,11 +309,14 @@ impl RuleStore for RedisRules {
             let (Some(info), Some(text)) = (info, text) else {
                 return Ok(None);
             };
-            let version: Version = self.json(&info)?;
+            let info: VersionInfo = self.json(&info)?;
             Ok(Some(Version {
                 number,
+                author: info.author,
+                comment: info.comment,
+                time: info.time,
                 text,
-                ..version
+                hash: info.hash,
             }))
         })
     }
@@ -330,24 +326,10 @@ impl RuleStore for RedisRules {
             let infos: Vec<(u64, String)> = self
                 .call(async |mut redis| redis.hgetall(&self.keys.script[1]).await)
                 .await?;
-            let mut lengths = redis::pipe();
-            for (number, _) in &infos {
-                lengths.cmd("HSTRLEN").arg(&self.keys.script[2]).arg(number);
-            }
-            let lengths: Vec<usize> = match infos.is_empty() {
-                true => Vec::new(),
-                false => {
-                    self.call(async |mut redis| lengths.query_async(&mut redis).await)
-                        .await?
-                }
-            };
             let mut versions = Vec::with_capacity(infos.len());
-            for ((number, info), bytes) in infos.into_iter().zip(lengths) {
-                versions.push(VersionInfo {
-                    number,
-                    bytes,
-                    ..self.json::<Version>(&info)?.info()
-                });
+            for (number, info) in infos {
+                let info: VersionInfo = self.json(&info)?;
+                versions.push(VersionInfo { number, ..info });
             }
             versions.sort_unstable_by_key(|version| core::cmp::Reverse(version.number));
             versions.truncate(most);
@@ -367,7 +349,7 @@ impl RuleStore for RedisRules {
             )
             .arg(above)
             .arg(KEPT_VERSIONS)
-            .arg(self.to_json(&info_of(&version))?)
+            .arg(self.to_json(&version.info())?)
             .arg(&version.text);
             let number: Option<u64> = self.run(&put).await?;
             let number = number.ok_or_else(|| self.unreadable("a version has no number"))?;
@@ -385,7 +367,7 @@ impl RuleStore for RedisRules {
             restore
                 .arg(version.number)
                 .arg(known)
-                .arg(self.to_json(&info_of(version))?)
+                .arg(self.to_json(&version.info())?)
                 .arg(&version.text);
             Ok(self.run::<()>(&restore).await?.is_some())
         })
