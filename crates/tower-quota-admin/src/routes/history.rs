@@ -82,13 +82,8 @@ pub(crate) async fn diff(
     let to = after.number;
     let live = api.live.clone();
     let comparing = async move {
-        match reads_keys {
-            true => live.differences(before, after, MOST_DIFFERENCES).await,
-            false => {
-                live.hidden_differences(before, after, MOST_DIFFERENCES)
-                    .await
-            }
-        }
+        live.differences(before, after, MOST_DIFFERENCES, reads_keys)
+            .await
     };
     let compared = match place.hold(comparing).await? {
         Err(error) if !reads_keys => return Err(without_problems(error)),

@@ -2,14 +2,13 @@
 
 use core::cell::Cell;
 use core::mem;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use tower_quota_rules::{Document, KeyPattern, LimitRule, Many, Match, SampleRequest};
+use tower_quota_rules::{Document, KeyPattern, LimitRule, Many, Match, NameText, SampleRequest};
 
-use super::{LiveRules, VersionDifferences};
+use super::LiveRules;
 use crate::error::ChangeError;
 use crate::follow::Work;
-use crate::version::Version;
 
 impl LiveRules {
     /// Returns a document as JSON, with the hashes of clients instead of their keys.
@@ -30,28 +29,7 @@ impl LiveRules {
         hiding.await?
     }
 
-    /// Compares versions like [`differences`](Self::differences), with keys
-    /// [hidden](Self::hidden_document).
-    ///
-    /// # Errors
-    /// Returns [`ChangeError::Invalid`] if a version is unreadable. Its problems may quote keys.
-    pub async fn hidden_differences(
-        &self,
-        old: Version,
-        new: Version,
-        most: usize,
-    ) -> Result<VersionDifferences, ChangeError> {
-        let live = self.clone();
-        let compare = self.shared.work(Work::Check, move |shared| {
-            let mut old = shared.read(&old.text)?.document().clone();
-            let mut new = shared.read(&new.text)?.document().clone();
-            live.hide_keys(&mut [&mut old, &mut new]);
-            Ok(VersionDifferences::between(&old, &new, most))
-        });
-        compare.await?
-    }
-
-    fn hide_keys(&self, documents: &mut [&mut Document]) {
+    pub(super) fn hide_keys(&self, documents: &mut [&mut Document]) {
         let scopes = self.keys();
         let hash = |text: &str| {
             let keys = scopes.iter().filter_map(|scope| scope.parse(text));
@@ -97,6 +75,8 @@ fn is_hidden_name(key: &str) -> bool {
 struct HiddenNames<'a> {
     hash: &'a dyn Fn(&str) -> Option<String>,
     numbers: HashMap<String, usize>,
+    /// The tiers of the document, which clients may see.
+    tiers: HashSet<NameText>,
 }
 
 impl<'a> HiddenNames<'a> {
@@ -104,6 +84,7 @@ impl<'a> HiddenNames<'a> {
         Self {
             hash,
             numbers: HashMap::new(),
+            tiers: HashSet::new(),
         }
     }
 
@@ -141,61 +122,53 @@ impl<'a> HiddenNames<'a> {
             }
             overrides.insert(name.into(), rule);
         }
-        let is_tier = |text: &str| tiers.contains_key(text);
+        self.tiers = tiers.keys().cloned().collect();
         for rule in assign {
-            self.hide_in_patterns(rule.key.as_mut(), &|_| false);
-            self.hide_in_conditions(rule.when.as_mut(), &is_tier);
+            self.hide_in_patterns(rule.key.as_mut(), false);
+            self.hide_in_conditions(rule.when.as_mut());
         }
         for route in routes {
-            self.hide_in_match(&mut route.matching, &is_tier);
-            self.hide_in_limits(&mut route.limits, &is_tier);
+            self.hide_in_match(&mut route.matching);
+            self.hide_in_limits(&mut route.limits);
         }
-        self.hide_in_limits(limits, &is_tier);
+        self.hide_in_limits(limits);
         for matching in skip.iter_mut().chain(allow).chain(block) {
-            self.hide_in_match(matching, &is_tier);
+            self.hide_in_match(matching);
         }
         for test in tests {
-            self.hide_in_request(&mut test.request, &is_tier);
+            self.hide_in_request(&mut test.request);
         }
     }
 
-    fn hide_in_limits(&mut self, limits: &mut [LimitRule], is_tier: &dyn Fn(&str) -> bool) {
+    fn hide_in_limits(&mut self, limits: &mut [LimitRule]) {
         for limit in limits {
-            self.hide_in_conditions(limit.when.as_mut(), is_tier);
-            self.hide_in_conditions(limit.unless.as_mut(), is_tier);
+            self.hide_in_conditions(limit.when.as_mut());
+            self.hide_in_conditions(limit.unless.as_mut());
         }
     }
 
-    fn hide_in_conditions(
-        &mut self,
-        conditions: Option<&mut Many<Match>>,
-        is_tier: &dyn Fn(&str) -> bool,
-    ) {
+    fn hide_in_conditions(&mut self, conditions: Option<&mut Many<Match>>) {
         for matching in conditions.into_iter().flat_map(|many| &mut many.0) {
-            self.hide_in_match(matching, is_tier);
+            self.hide_in_match(matching);
         }
     }
 
-    fn hide_in_match(&mut self, matching: &mut Match, is_tier: &dyn Fn(&str) -> bool) {
-        self.hide_in_patterns(matching.key.as_mut(), &|_| false);
-        // A header may have the name of a tier, which clients may see.
+    fn hide_in_match(&mut self, matching: &mut Match) {
+        self.hide_in_patterns(matching.key.as_mut(), false);
+        // A header may have the name of a tier.
         let values = matching.header.values_mut();
         for patterns in values.chain(matching.claim.values_mut()) {
-            self.hide_in_patterns(Some(patterns), is_tier);
+            self.hide_in_patterns(Some(patterns), true);
         }
-        self.hide_in_conditions(matching.not.as_mut(), is_tier);
+        self.hide_in_conditions(matching.not.as_mut());
     }
 
-    fn hide_in_patterns(
-        &mut self,
-        patterns: Option<&mut Many<KeyPattern>>,
-        is_tier: &dyn Fn(&str) -> bool,
-    ) {
+    fn hide_in_patterns(&mut self, patterns: Option<&mut Many<KeyPattern>>, shows_tiers: bool) {
         for pattern in patterns.into_iter().flat_map(|many| &mut many.0) {
             let (literal, is_key) = pattern.literal_prefix();
             let literal = String::from_utf8_lossy(&literal);
             let name = match is_key {
-                true if is_tier(&literal) => continue,
+                true if shows_tiers && self.tiers.contains(&*literal) => continue,
                 true => self.of_key(&literal),
                 false if has_star(pattern.as_str()) => continue,
                 false => self.of_text(pattern.as_str()),
@@ -206,9 +179,9 @@ impl<'a> HiddenNames<'a> {
         }
     }
 
-    fn hide_in_request(&mut self, request: &mut SampleRequest, is_tier: &dyn Fn(&str) -> bool) {
+    fn hide_in_request(&mut self, request: &mut SampleRequest) {
         for value in request.headers.values_mut().flat_map(|many| &mut many.0) {
-            if !is_tier(value) {
+            if !self.tiers.contains(&**value) {
                 *value = self.of_key(value).into();
             }
         }

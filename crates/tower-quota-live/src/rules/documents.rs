@@ -136,21 +136,26 @@ impl LiveRules {
     /// Returns the differences between two versions, of which at most `most` are listed.
     ///
     /// The order is the order of
-    /// [`Document::differences`](tower_quota_rules::Document::differences).
+    /// [`Document::differences`](tower_quota_rules::Document::differences). Keys of clients are
+    /// [hidden](Self::hidden_document) unless the caller may read them.
     ///
     /// # Errors
-    /// Returns [`ChangeError::Invalid`] if a version is unreadable.
+    /// Returns [`ChangeError::Invalid`] if a version is unreadable. Its problems may quote keys.
     pub async fn differences(
         &self,
         old: Version,
         new: Version,
         most: usize,
+        reads_keys: bool,
     ) -> Result<VersionDifferences, ChangeError> {
+        let live = self.clone();
         let compare = self.shared.work(Work::Check, move |shared| {
-            let old = shared.read(&old.text)?;
-            let new = shared.read(&new.text)?;
-            let (old, new) = (old.document(), new.document());
-            Ok(VersionDifferences::between(old, new, most))
+            let mut old = shared.read(&old.text)?.document().clone();
+            let mut new = shared.read(&new.text)?.document().clone();
+            if !reads_keys {
+                live.hide_keys(&mut [&mut old, &mut new]);
+            }
+            Ok(VersionDifferences::between(&old, &new, most))
         });
         compare.await?
     }
