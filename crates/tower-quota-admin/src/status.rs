@@ -13,7 +13,8 @@ pub(crate) struct Status {
     capacity: u64,
     remaining: u64,
     full_after_ms: u64,
-    outcome: Outcomes,
+    /// `allowed`, `queued`, `limited`, `never` or `blocked`.
+    outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
     shadow: bool,
@@ -21,24 +22,14 @@ pub(crate) struct Status {
     over: Option<OverText>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Outcomes {
-    Allowed,
-    Queued,
-    Limited,
-    Never,
-    Blocked,
-}
-
 impl Status {
     pub(crate) fn of(api: &Api, status: LimitStatus) -> Self {
         let (outcome, retry_after_ms) = match status.outcome {
-            Outcome::Allow => (Outcomes::Allowed, None),
-            Outcome::Wait(wait) => (Outcomes::Queued, Some(millis(wait))),
-            Outcome::Refuse(wait) => (Outcomes::Limited, Some(millis(wait))),
+            Outcome::Allow => ("allowed", None),
+            Outcome::Wait(wait) => ("queued", Some(millis(wait))),
+            Outcome::Refuse(wait) => ("limited", Some(millis(wait))),
             // The rest is `Never`, and outcomes that this version does not know.
-            _ => (Outcomes::Never, None),
+            _ => ("never", None),
         };
         let over = api.live.handle().over(status.name.as_str()).ok();
         Self {
@@ -58,8 +49,8 @@ impl Status {
     /// Sets the outcome of a client that a block or an allowance decides about.
     pub(crate) fn decide_by(&mut self, listing: &Listing) {
         self.outcome = match listing.kind.as_str() {
-            "allow" => Outcomes::Allowed,
-            _ => Outcomes::Blocked,
+            "allow" => "allowed",
+            _ => "blocked",
         };
         self.retry_after_ms = None;
     }

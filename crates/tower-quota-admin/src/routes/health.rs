@@ -135,9 +135,7 @@ fn of_rules(rules: &LiveState, has_limits: bool) -> Vec<String> {
 }
 
 fn time_of(instant: Instant) -> Time {
-    let age = now().saturating_duration_since(instant).as_millis();
-    let age = i64::try_from(age).unwrap_or(i64::MAX);
-    Time::from_unix_millis(Time::now().unix_millis().saturating_sub(age))
+    Time::now().before(now().saturating_duration_since(instant))
 }
 
 /// Returns the health of this instance, its rules, stores, breakers, queues and leases. The status
