@@ -76,7 +76,7 @@ fn prepared(refused: &Refused<'_>) -> Option<String> {
 fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
     match refused.reason() {
         Reason::OverQuota(_) => QUOTA_EXCEEDED,
-        Reason::StoreFailure(_) => (
+        Reason::StoreFailure(_) | Reason::Overloaded(_) => (
             "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
             "Request cannot be satisfied due to temporary server capacity constraints",
         ),

@@ -1,4 +1,5 @@
 use core::error::Error;
+use core::time::Duration;
 
 use http::StatusCode;
 use tower_quota_core::{Decision, Outcome};
@@ -14,7 +15,7 @@ use crate::key::MissingPart;
 /// | `Unauthenticated` | 401 | `UNAUTHENTICATED` |
 /// | `Blocked` | 403 | `PERMISSION_DENIED` |
 /// | `NoPeerAddress`, `TooManyLimits`, `Undecidable` | 500 | `INTERNAL` |
-/// | `StoreFailure` | 503 | `UNAVAILABLE` |
+/// | `StoreFailure`, `Overloaded` | 503 | `UNAVAILABLE` |
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Reason<'a> {
@@ -42,6 +43,8 @@ pub enum Reason<'a> {
     ///
     /// Keep the error in your logs.
     StoreFailure(&'a (dyn Error + Send + Sync + 'static)),
+    /// The service is overloaded, and a layer of `tower-quota-shed` refuses the request for this time.
+    Overloaded(Duration),
 }
 
 pub(super) struct ReasonCodes {
@@ -85,6 +88,7 @@ impl<'a> Reason<'a> {
                 14,
                 "RATE_LIMIT_UNAVAILABLE",
             ),
+            Self::Overloaded(_) => (StatusCode::SERVICE_UNAVAILABLE, 14, "SERVICE_OVERLOADED"),
         };
         ReasonCodes {
             status,

@@ -65,6 +65,19 @@ impl<'a> Refused<'a> {
         })
     }
 
+    /// Returns the refusal of a request for which the service has no capacity now.
+    #[must_use]
+    pub const fn overloaded(head: RequestHead<'a>, retry_after: Duration) -> Self {
+        Self {
+            reason: Reason::Overloaded(retry_after),
+            head,
+            jitter: Duration::ZERO,
+            oversized: &[],
+            grpc_domain: DEFAULT_DOMAIN,
+            plan: None,
+        }
+    }
+
     /// Returns the reason of the refusal.
     #[must_use]
     pub const fn reason(&self) -> Reason<'a> {
@@ -104,6 +117,7 @@ impl<'a> Refused<'a> {
         let wait = match self.reason {
             Reason::OverQuota(decision) => decision.retry_after(),
             Reason::StoreFailure(_) => Some(STORE_RETRY),
+            Reason::Overloaded(wait) => Some(wait),
             _ => None,
         };
         Some(wait?.saturating_add(self.jitter))
@@ -178,6 +192,7 @@ impl<'a> Refused<'a> {
             Reason::Undecidable(_) => out.push_str("The server cannot check its rate limits"),
             Reason::Blocked => out.push_str("Requests like this one are not served"),
             Reason::StoreFailure(_) => out.push_str("Rate limits cannot be checked at the moment"),
+            Reason::Overloaded(_) => out.push_str("The service is overloaded"),
         }
         match self.retry_after_secs() {
             None => out.push('.'),

@@ -122,14 +122,7 @@ impl ResponseSettings {
             (None, Some(respond)) => respond(refused),
             (None, None) => problem_details(refused),
         };
-        if head.method() == Method::HEAD {
-            // A response to `HEAD` has the length that the body would have for `GET`.
-            if let Some(length) = core::mem::take(response.body_mut()).size_hint().exact() {
-                response
-                    .headers_mut()
-                    .insert(CONTENT_LENGTH, number_value(length));
-            }
-        }
+        drop_body_for_head(head, &mut response);
         let headers = response.headers_mut();
         if content_type.is_some() || self.on_refused.is_some() {
             add_missing(refused, headers);
@@ -175,6 +168,37 @@ impl ResponseSettings {
         if self.marks_degraded {
             headers.insert(X_POLICY, const { HeaderValue::from_static("degraded") });
         }
+    }
+}
+
+impl Refused<'_> {
+    /// Responds in gRPC if the request is a gRPC call of this protocol, otherwise by your closure.
+    ///
+    /// Use this method in your own layers, with [`problem_details`] for the default response.
+    pub fn respond(
+        &self,
+        protocol: Protocol,
+        http: impl FnOnce(&Self) -> Response<RefusalBody>,
+    ) -> Response<RefusalBody> {
+        let mut response = match protocol.grpc_content_type(self.head) {
+            Some(content_type) => {
+                grpc::respond(GrpcStatus::without_details(self), content_type, self)
+            }
+            None => http(self),
+        };
+        drop_body_for_head(self.head, &mut response);
+        add_missing(self, response.headers_mut());
+        response
+    }
+}
+
+/// Replaces the body of a response to `HEAD` by its length, which is the length for `GET`.
+fn drop_body_for_head(head: RequestHead<'_>, response: &mut Response<RefusalBody>) {
+    if head.method() == Method::HEAD
+        && let Some(length) = core::mem::take(response.body_mut()).size_hint().exact()
+    {
+        let length = number_value(length);
+        response.headers_mut().insert(CONTENT_LENGTH, length);
     }
 }
 

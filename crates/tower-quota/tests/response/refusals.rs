@@ -1,12 +1,15 @@
 //! Responses to refused requests.
 
+use std::time::Duration;
+
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower_quota::{
-    Limit, MissingKey, Policy, Quota, Reason, Refused, key, response::problem_details,
+    Limit, MissingKey, Policy, Protocol, Quota, Reason, Refused, RequestHead, key,
+    response::problem_details,
 };
 
 use crate::shared::{
@@ -58,6 +61,40 @@ async fn decision_makes_the_refusal_of_the_layer() {
     }
     let own = own.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(own, text(response).await);
+}
+
+#[tokio::test]
+async fn own_layer_refuses_while_overloaded() {
+    let overloaded = |request: &Request<()>, protocol| {
+        let wait = Duration::from_millis(2_500);
+        let refused = Refused::overloaded(RequestHead::of(request), wait);
+        refused.respond(protocol, problem_details)
+    };
+    let get = Request::get("/").body(()).unwrap();
+    let response = overloaded(&get, Protocol::Both);
+    assert_eq!(response.status(), 503);
+    assert_eq!(response.headers()[RETRY_AFTER], "3");
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(
+        serde_json::from_slice::<Value>(&body).unwrap(),
+        json!({
+            "type": "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+            "title": "Request cannot be satisfied due to temporary server capacity constraints",
+            "status": 503,
+            "detail": "The service is overloaded: retry in 3 seconds.",
+        })
+    );
+    let head = overloaded(&Request::head("/").body(()).unwrap(), Protocol::Both);
+    assert!(head.body().is_end_stream());
+
+    let mut call = Request::post("/").header("content-type", "application/grpc");
+    call = call.version(http::Version::HTTP_2);
+    let call = call.body(()).unwrap();
+    let response = overloaded(&call, Protocol::Both);
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["grpc-status"], "14");
+    assert_eq!(response.headers()["grpc-retry-pushback-ms"], "2500");
+    assert_eq!(overloaded(&call, Protocol::Http).status(), 503);
 }
 
 #[tokio::test]
