@@ -1,0 +1,222 @@
+//! Decides which requests may enter. Everything here is data with the time passed in.
+//!
+//! | file | content |
+//! |---|---|
+//! | `count` | the places in use, the only state that a request without pressure writes |
+//! | `place` | a request in progress |
+//! | `mix` | the recent mix of levels, which sets the bound of each level |
+//! | `shares` | the places of each key |
+//! | `queue` | the requests that wait |
+//! | `shedding` | the pressure, for retry times and the log |
+//!
+//! Below half of the limit, a request enters with one exchange of an atomic. Above, a lock orders the requests if the layer
+//! has priorities, shares or a queue. The lock has one state for all threads, and a better level never has a lower bound
+//! than a worse level, so no request of a higher class is refused at a moment when a lower class is admitted.
+
+mod count;
+mod mix;
+mod place;
+mod queue;
+mod shares;
+mod shedding;
+
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::hash::RandomState;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot::Receiver;
+
+pub(crate) use self::count::Count;
+use self::mix::Mix;
+pub(crate) use self::place::Place;
+use self::queue::Queue;
+use self::shares::Shares;
+use self::shedding::Shedding;
+use crate::cause::Cause;
+use crate::clock::Clock;
+use crate::limit::Limit;
+use crate::priority::Priority;
+use crate::settings::Settings;
+
+/// The state that all clones of a layer share.
+pub(crate) struct Gate {
+    pub(crate) count: Count,
+    pub(crate) limit: Limit,
+    pub(crate) shedding: Shedding,
+    pub(crate) refused: [[AtomicU64; Cause::ALL.len()]; Priority::ALL.len()],
+    pub(crate) settings: Settings,
+    pub(crate) hasher: RandomState,
+    pub(crate) clock: Clock,
+    order: Option<Mutex<Order>>,
+}
+
+/// The state under the lock.
+struct Order {
+    mix: Mix,
+    shares: Shares,
+    queue: Queue,
+}
+
+/// The answer to a request.
+pub(crate) enum Entry {
+    Place(Place),
+    Wait(Receiver<Place>),
+    Refused(Cause),
+}
+
+impl Gate {
+    pub(crate) fn new(settings: Settings) -> Self {
+        let order = Order {
+            mix: Mix::default(),
+            shares: Shares::new(),
+            queue: Queue {
+                most: settings.queue.0,
+                waiters: Vec::new(),
+            },
+        };
+        Self {
+            count: Count::new(),
+            limit: Limit::new(&settings.limit),
+            shedding: Shedding::default(),
+            refused: Default::default(),
+            order: settings.needs_order().then(|| Mutex::new(order)),
+            settings,
+            hasher: RandomState::new(),
+            clock: Clock::start(),
+        }
+    }
+
+    /// Lets a request enter, wait, or go. The key is only read under pressure.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        now: Duration,
+        priority: Priority,
+        key: impl FnOnce() -> Option<u64>,
+    ) -> Entry {
+        let limit = self.limit.get();
+        let unordered = match self.order {
+            Some(_) => limit / 2,
+            None => limit,
+        };
+        if let Some(place) = self.take(unordered, now, None) {
+            return Entry::Place(place);
+        }
+        // Read the key before the lock, because an extractor is foreign code.
+        let key = key();
+        let Some(mut order) = self.lock() else {
+            return Entry::Refused(Cause::Limit);
+        };
+        let slot = order.shares.slot_of(key);
+        let is_over = order.shares.is_over(slot);
+        let level = 2 * priority as usize + usize::from(is_over);
+        if order.mix.arrived(level) {
+            order.shares.look(now, limit);
+        }
+        let next = order.queue.next();
+        let is_next = next.is_none_or(|(_, waiting, _)| level <= waiting);
+        if is_next && let Some(place) = self.admit(&mut order, level, slot, now) {
+            return Entry::Place(place);
+        }
+        if let Some(receiver) = order.queue.push(level, slot) {
+            // A place may have become free before the others knew that this request waits.
+            self.serve(order, now);
+            return Entry::Wait(receiver);
+        }
+        order.shares.refuse(slot);
+        Entry::Refused(match self.count.used() >= limit {
+            true => Cause::Limit,
+            false if is_over => Cause::Share,
+            false => Cause::Priority,
+        })
+    }
+
+    /// Counts a refusal, and returns the time after which the client may retry.
+    pub(crate) fn refuse(&self, now: Duration, priority: Priority, cause: Cause) -> Duration {
+        self.refused[priority as usize][cause as usize].fetch_add(1, Ordering::Relaxed);
+        let (demand, begins) = self.shedding.refused(now);
+        if begins {
+            let figures = self.limit.snapshot();
+            tracing::warn!(
+                limit = figures.limit,
+                in_progress = self.count.used(),
+                base_latency = ?figures.base,
+                latency = ?figures.present,
+                "the service sheds requests",
+            );
+        }
+        self.settings.retry_after(demand)
+    }
+
+    fn take(self: &Arc<Self>, bound: usize, since: Duration, slot: Option<usize>) -> Option<Place> {
+        let in_progress = self.count.enter(bound)?;
+        let gate = Arc::clone(self);
+        Some(Place {
+            gate,
+            since,
+            in_progress,
+            slot,
+        })
+    }
+
+    /// Takes a place under the lock, if the level may fill one.
+    fn admit(
+        self: &Arc<Self>,
+        order: &mut Order,
+        level: usize,
+        slot: usize,
+        now: Duration,
+    ) -> Option<Place> {
+        let limit = self.limit.get();
+        let bound = order.mix.bound(level, limit, self.limit.most());
+        let mut place = self.take(bound, now, Some(slot))?;
+        // A level that leaves room to better levels has reached the limit at its own bound.
+        place.in_progress += limit.saturating_sub(bound);
+        order.mix.admitted();
+        order.shares.take(slot);
+        Some(place)
+    }
+
+    /// Gives free places to waiting requests.
+    fn serve(self: &Arc<Self>, mut order: MutexGuard<'_, Order>, now: Duration) {
+        let mut unclaimed = Vec::new();
+        order.queue.forget_lost();
+        self.count.announce(order.queue.waiters.len());
+        while let Some((position, level, slot)) = order.queue.next() {
+            let Some(place) = self.admit(&mut order, level, slot, now) else {
+                break;
+            };
+            let waiter = order.queue.waiters.remove(position);
+            unclaimed.extend(waiter.place.send(place).err());
+        }
+        self.count.announce(order.queue.waiters.len());
+        // The places of lost requests lock again when they are dropped.
+        drop(order);
+    }
+
+    /// Returns a place.
+    fn leave(self: &Arc<Self>, slot: Option<usize>) {
+        if let (Some(slot), Some(mut order)) = (slot, self.lock()) {
+            order.shares.give_back(slot);
+        }
+        let must_serve = self.count.leave();
+        if let (true, Some(order)) = (must_serve, self.lock()) {
+            self.serve(order, self.clock.now());
+        }
+    }
+
+    fn lock(&self) -> Option<MutexGuard<'_, Order>> {
+        let order = self.order.as_ref()?;
+        Some(order.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Gate")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::time::Duration;
+
+/// The time without a refusal after which shedding has ended, so that the log does not flap.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// Whether the service sheds requests, and how many requests it gets for each request that it answers.
+#[derive(Default)]
+pub(crate) struct Shedding {
+    /// The milliseconds at which shedding ends, or 0 after its end.
+    until: AtomicU64,
+    second: AtomicU64,
+    refused: AtomicU64,
+    answered: AtomicU64,
+    /// The requests for each hundred answers of the last second, or 0 before the first second.
+    demand: AtomicU64,
+}
+
+impl Shedding {
+    /// Counts a refusal. Returns the demand, and whether shedding begins.
+    pub(super) fn refused(&self, now: Duration) -> (u64, bool) {
+        self.turn(now);
+        self.refused.fetch_add(1, Relaxed);
+        let begins = self.until.swap(millis(now + QUIET), Relaxed) == 0;
+        (self.demand.load(Relaxed), begins)
+    }
+
+    /// Counts an answer while the service sheds requests, and logs the end of shedding.
+    pub(super) fn answered(&self, now: Duration) {
+        let until = self.until.load(Relaxed);
+        if until == 0 {
+            return;
+        }
+        self.turn(now);
+        self.answered.fetch_add(1, Relaxed);
+        let has_ended = millis(now) >= until;
+        if has_ended
+            && self
+                .until
+                .compare_exchange(until, 0, Relaxed, Relaxed)
+                .is_ok()
+        {
+            tracing::info!("the service no longer sheds requests");
+        }
+    }
+
+    pub(crate) fn is_on(&self, now: Duration) -> bool {
+        millis(now) < self.until.load(Relaxed)
+    }
+
+    /// Computes the demand when a second has passed.
+    fn turn(&self, now: Duration) {
+        let second = now.as_secs();
+        if self.second.swap(second, Relaxed) != second {
+            let refused = self.refused.swap(0, Relaxed);
+            let answered = self.answered.swap(0, Relaxed);
+            let demand = 100 * (refused + answered) / answered.max(1);
+            self.demand.store(demand, Relaxed);
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

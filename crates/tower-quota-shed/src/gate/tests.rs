@@ -1,0 +1,313 @@
+use core::cmp::Reverse;
+use core::time::Duration;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::*;
+use tower_quota::key;
+
+use super::mix::{LEVELS, Mix};
+use super::{Entry, Gate, Place};
+use crate::cause::Cause;
+use crate::limit::LimitSettings;
+use crate::priority::Priority;
+use crate::settings::Settings;
+
+fn gate(places: usize) -> Arc<Gate> {
+    Arc::new(Gate::new(Settings {
+        limit: LimitSettings::fixed(places),
+        priorities: vec![Arc::new(|_: &_| None)],
+        key: Some(Arc::new(key::header("x-tenant"))),
+        ..Settings::default()
+    }))
+}
+
+fn enter(gate: &Arc<Gate>, now: Duration, class: Priority, key: u64) -> Result<Place, Cause> {
+    match gate.enter(now, class, || Some(key)) {
+        Entry::Place(place) => Ok(place),
+        Entry::Refused(cause) => Err(cause),
+        Entry::Wait(_) => unreachable!("the gate has no queue"),
+    }
+}
+
+fn any_class() -> impl Strategy<Value = Priority> {
+    (0..Priority::ALL.len()).prop_map(|class| Priority::ALL[class])
+}
+
+proptest! {
+    #[test]
+    fn better_level_never_has_a_lower_bound(
+        arrivals in prop::collection::vec((0..LEVELS, any::<bool>()), 0..2_000),
+        limit in 1_usize..5_000,
+        swing in 0_usize..2_000,
+    ) {
+        let mut mix = Mix::default();
+        for (level, is_admitted) in arrivals {
+            mix.arrived(level);
+            if is_admitted {
+                mix.admitted();
+            }
+        }
+        let bounds: Vec<usize> = (0..LEVELS).map(|level| mix.bound(level, limit, limit + swing)).collect();
+        prop_assert!(bounds.is_sorted_by(|better, worse| better >= worse), "{bounds:?}");
+        prop_assert!(bounds[LEVELS - 1] >= limit / 2, "{bounds:?}");
+    }
+
+    /// Between two moments at which a place became free or the mix was looked at, nothing else changes the order.
+    #[test]
+    fn no_higher_class_is_refused_while_a_lower_one_enters(
+        places in 1_usize..50,
+        requests in prop::collection::vec((any_class(), 0_u64..4, any::<bool>()), 1..1_000),
+    ) {
+        let gate = gate(places);
+        let mut running = Vec::new();
+        let mut refused: Option<Priority> = None;
+        for (number, (class, key, ends_first)) in requests.into_iter().enumerate() {
+            if ends_first && !running.is_empty() {
+                running.swap_remove(number % running.len());
+                refused = None;
+            }
+            let looks = looks(&gate);
+            let entry = enter(&gate, Duration::from_millis(number as u64), class, key);
+            if looks != self::looks(&gate) {
+                refused = None;
+            }
+            match entry {
+                Ok(place) => {
+                    let inverted = refused.filter(|refused| (*refused as usize) < class as usize);
+                    prop_assert_eq!(inverted, None, "{:?} entered", class);
+                    running.push(place);
+                }
+                Err(_) => {
+                    let highest = refused.map_or(class as usize, |it| (it as usize).min(class as usize));
+                    refused = Some(Priority::ALL[highest]);
+                }
+            }
+        }
+        drop(running);
+        prop_assert_eq!(gate.count.used(), 0);
+    }
+}
+
+fn looks(gate: &Gate) -> u32 {
+    gate.lock().unwrap().mix.looks
+}
+
+#[test]
+fn threads_never_admit_a_lower_class_instead() {
+    const THREADS: usize = 8;
+    const REQUESTS: usize = 12;
+    for round in 0..200 {
+        let gate = gate(64);
+        // The recent mix leaves room to higher classes. Afterwards half of the places are in use.
+        let mut running = Vec::new();
+        for number in 0..64 * 8 {
+            let class = Priority::ALL[(number + round) % 5];
+            running.extend(enter(&gate, Duration::ZERO, class, 0));
+            if gate.count.used() > 48 {
+                running.remove(0);
+            }
+        }
+        running.truncate(32);
+        let looks = looks(&gate);
+        let (clock, log) = (AtomicU64::new(0), Mutex::new(Vec::new()));
+        let tick = || clock.fetch_add(1, Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (gate, log, tick) = (&gate, &log, &tick);
+                scope.spawn(move || {
+                    for number in 0..REQUESTS {
+                        let class = Priority::ALL[(number * 3 + thread) % 5];
+                        let begin = tick();
+                        let entry = enter(gate, Duration::ZERO, class, 1 + thread as u64);
+                        let end = tick();
+                        log.lock().unwrap().push((class, begin, end, entry));
+                    }
+                });
+            }
+        });
+        let log = log.into_inner().unwrap();
+        if looks != self::looks(&gate) {
+            continue;
+        }
+        for (refused, _, end, entry) in &log {
+            if entry.is_ok() {
+                continue;
+            }
+            // No place became free in between.
+            let inverted = log.iter().find(|(class, begin, _, entry)| {
+                entry.is_ok() && begin > end && *class as usize > *refused as usize
+            });
+            assert!(inverted.is_none(), "{refused:?} refused, {inverted:?}");
+        }
+    }
+}
+
+#[test]
+fn places_of_all_threads_return() {
+    for places in [1, 2, 16] {
+        let gate = gate(places);
+        std::thread::scope(|scope| {
+            for thread in 0..8_u64 {
+                let gate = &gate;
+                scope.spawn(move || {
+                    let mut random = fastrand::Rng::with_seed(thread);
+                    let mut running = Vec::new();
+                    for _ in 0..2_000 {
+                        let class = Priority::ALL[random.usize(..5)];
+                        running.extend(enter(gate, Duration::ZERO, class, random.u64(..6)));
+                        assert!(gate.count.used() <= places);
+                        if random.bool() && !running.is_empty() {
+                            running.swap_remove(random.usize(..running.len()));
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(gate.count.used(), 0);
+        assert_eq!(gate.lock().unwrap().shares.held(), 0);
+    }
+}
+
+/// A tenant of a simulation.
+struct Tenant {
+    /// The requests for each request that the workers can answer.
+    load: f64,
+    class: Priority,
+    /// Returns the key of a request.
+    key: fn(&mut fastrand::Rng) -> u64,
+}
+
+/// Simulates a minute of a service with 20 workers, 10 ms a request and 32 places. Returns the answered share of each
+/// tenant.
+fn simulate(gate: &Arc<Gate>, tenants: &[Tenant]) -> Vec<f64> {
+    const MEAN: f64 = 0.010;
+    const WORKERS: usize = 20;
+    let mut random = fastrand::Rng::with_seed(7);
+    let exponential = |random: &mut fastrand::Rng, mean: f64| -mean * (1.0 - random.f64()).ln();
+    let gap = |tenant: &Tenant| MEAN / WORKERS as f64 / tenant.load;
+    let mut arrivals = Vec::new();
+    for tenant in tenants {
+        arrivals.push(exponential(&mut random, gap(tenant)));
+    }
+    // The ends of the requests that have a worker, and the requests without a worker.
+    let mut ends: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
+    let mut running: HashMap<u64, Place> = HashMap::new();
+    let mut queue: VecDeque<Place> = VecDeque::new();
+    let mut counts = vec![(0.0, 0.0); tenants.len()];
+    loop {
+        let next = (0..tenants.len())
+            .min_by(|a, b| arrivals[*a].total_cmp(&arrivals[*b]))
+            .unwrap();
+        let now = arrivals[next];
+        if now > 60.0 {
+            return counts
+                .iter()
+                .map(|(answered, sent)| answered / sent)
+                .collect();
+        }
+        while let Some(Reverse(end)) = ends.peek().copied().filter(|end| end.0 as f64 <= now * 1e9)
+        {
+            ends.pop();
+            running.remove(&end);
+            if let Some(place) = queue.pop_front() {
+                let end = end + (exponential(&mut random, MEAN) * 1e9) as u64;
+                ends.push(Reverse(end));
+                running.insert(end, place);
+            }
+        }
+        let tenant = &tenants[next];
+        arrivals[next] = now + exponential(&mut random, gap(tenant));
+        let (answered, sent) = &mut counts[next];
+        *sent += 1.0;
+        let key = (tenant.key)(&mut random);
+        if let Ok(place) = enter(gate, Duration::from_secs_f64(now), tenant.class, key) {
+            *answered += 1.0;
+            if ends.len() < WORKERS {
+                let end = ((now + exponential(&mut random, MEAN)) * 1e9) as u64;
+                ends.push(Reverse(end));
+                running.insert(end, place);
+            } else {
+                queue.push_back(place);
+            }
+        }
+    }
+}
+
+fn tenant(load: f64, key: fn(&mut fastrand::Rng) -> u64) -> Tenant {
+    Tenant {
+        load,
+        class: Priority::Normal,
+        key,
+    }
+}
+
+#[test]
+fn quiet_tenant_is_served_next_to_a_loud_one() {
+    for load in [0.02, 0.1, 0.2] {
+        let answered = simulate(&gate(32), &[tenant(load, |_| 1), tenant(10.0, |_| 2)]);
+        assert!(answered[0] >= 0.999, "load {load}: {answered:?}");
+        let goodput = answered[0] * load + answered[1] * 10.0;
+        assert!(goodput >= 0.9, "load {load}: {goodput}");
+    }
+}
+
+#[test]
+fn equal_tenants_get_equal_shares() {
+    let keys: [fn(&mut fastrand::Rng) -> u64; 3] = [|_| 1, |_| 2, |_| 3];
+    let answered = simulate(&gate(32), &keys.map(|key| tenant(2.0, key)));
+    for share in &answered {
+        assert!((0.12..0.21).contains(share), "{answered:?}");
+    }
+}
+
+#[test]
+fn heavy_tenant_gives_way_to_a_lighter_one() {
+    // Half of the capacity is a fair share.
+    let answered = simulate(&gate(32), &[tenant(0.4, |_| 1), tenant(5.0, |_| 2)]);
+    assert!(answered[0] >= 0.97, "{answered:?}");
+}
+
+#[test]
+fn made_up_keys_gain_nothing() {
+    let gate = gate(32);
+    let answered = simulate(
+        &gate,
+        &[
+            tenant(0.1, |_| 1),
+            tenant(0.1, |_| 2),
+            tenant(10.0, |random| random.u64(3..)),
+        ],
+    );
+    assert!(answered[0] >= 0.999 && answered[1] >= 0.999, "{answered:?}");
+    assert!(gate.lock().unwrap().shares.tracked() <= 3);
+}
+
+#[test]
+fn memory_of_shares_is_bounded() {
+    let gate = gate(32);
+    simulate(&gate, &[tenant(10.0, |random| random.u64(..5_000))]);
+    assert!(gate.lock().unwrap().shares.tracked() <= 1_001);
+}
+
+#[test]
+fn critical_requests_are_answered_under_overload() {
+    let class = |load, class| Tenant {
+        load,
+        class,
+        key: |_| 1,
+    };
+    let answered = simulate(
+        &gate(32),
+        &[
+            class(0.3, Priority::Critical),
+            class(0.3, Priority::High),
+            class(2.0, Priority::Normal),
+            class(5.0, Priority::Background),
+        ],
+    );
+    assert!(answered[0] >= 0.998, "{answered:?}");
+    assert!(answered[1] >= 0.98, "{answered:?}");
+    assert!(answered[3] <= 0.01, "{answered:?}");
+}

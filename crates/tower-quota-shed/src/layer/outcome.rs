@@ -1,0 +1,59 @@
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{HeaderMap, Response, StatusCode};
+use http_body::Body;
+
+use crate::gate::Place;
+use crate::limit::Kind;
+use crate::settings::Hold;
+
+const DEADLINE_EXCEEDED: &[u8] = b"4";
+const RESOURCE_EXHAUSTED: &[u8] = b"8";
+const UNAVAILABLE: &[u8] = b"14";
+
+/// Reports the head of a response. Returns the place if the body holds it.
+pub(super) fn place_of_body<B: Body, E>(
+    place: Place,
+    hold: Hold,
+    answer: &Result<Response<B>, E>,
+) -> Option<Place> {
+    let now = place.gate.clock.now();
+    let Ok(response) = answer else {
+        place.answered(now, Some(Kind::Failed));
+        return None;
+    };
+    let headers = response.headers();
+    place.answered(now, kind_of(response.status(), headers));
+    let is_over = hold == Hold::UntilHead
+        || response.body().is_end_stream()
+        || is_stream(&place.gate.settings.streams, headers);
+    (!is_over).then_some(place)
+}
+
+/// Returns what a response says about the service, or `None` if the response is no work of the service.
+///
+/// A refused quota, a refusal of another shedder and an upgraded connection do not count. A timeout is a failure. All
+/// other responses are answers, errors of clients included, because the service has handled the request.
+fn kind_of(status: StatusCode, headers: &HeaderMap) -> Option<Kind> {
+    match status {
+        StatusCode::TOO_MANY_REQUESTS
+        | StatusCode::SERVICE_UNAVAILABLE
+        | StatusCode::SWITCHING_PROTOCOLS => return None,
+        StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => return Some(Kind::Failed),
+        _ => {}
+    }
+    match headers.get("grpc-status").map(HeaderValue::as_bytes) {
+        Some(RESOURCE_EXHAUSTED | UNAVAILABLE) => None,
+        Some(DEADLINE_EXCEEDED) => Some(Kind::Failed),
+        _ => Some(Kind::Answered),
+    }
+}
+
+fn is_stream(types: &[String], headers: &HeaderMap) -> bool {
+    let sent = headers
+        .get(CONTENT_TYPE)
+        .and_then(|sent| sent.to_str().ok());
+    types.iter().any(|stream| {
+        let start = sent.and_then(|sent| sent.get(..stream.len()));
+        start.is_some_and(|start| start.eq_ignore_ascii_case(stream))
+    })
+}

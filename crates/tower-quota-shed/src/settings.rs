@@ -1,0 +1,96 @@
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+
+use http::Response;
+use tower_quota::key::KeyExtractor;
+use tower_quota::response::{RefusalBody, problem_details};
+use tower_quota::{Protocol, Refused, RequestHead};
+
+use crate::limit::LimitSettings;
+use crate::priority::Priority;
+use crate::shed::Shed;
+
+pub(crate) type Rule<T> = dyn Fn(&RequestHead<'_>) -> Option<T> + Send + Sync;
+
+/// The options of a layer.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) limit: LimitSettings,
+    pub(crate) priorities: Vec<Arc<Rule<Priority>>>,
+    pub(crate) key: Option<Arc<dyn KeyExtractor>>,
+    pub(crate) holds: Vec<Arc<Rule<Hold>>>,
+    /// Content types of responses whose places end with the head.
+    pub(crate) streams: Vec<String>,
+    /// The requests that may wait, and the longest wait.
+    pub(crate) queue: (usize, Duration),
+    /// The shortest and the longest retry time.
+    pub(crate) retry: (Duration, Duration),
+    pub(crate) protocol: Protocol,
+    pub(crate) respond: Arc<dyn Fn(&Refused<'_>) -> Response<RefusalBody> + Send + Sync>,
+    pub(crate) on_shed: Arc<dyn Fn(&Shed<'_>) + Send + Sync>,
+}
+
+/// How long a request holds its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// The request takes no place.
+    Nothing,
+    UntilHead,
+    UntilEnd,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            limit: LimitSettings::default(),
+            priorities: Vec::new(),
+            key: None,
+            holds: Vec::new(),
+            streams: vec!["text/event-stream".into()],
+            queue: (0, Duration::ZERO),
+            retry: (Duration::from_secs(1), Duration::from_secs(60)),
+            protocol: Protocol::default(),
+            respond: Arc::new(problem_details),
+            on_shed: Arc::new(|_| {}),
+        }
+    }
+}
+
+impl Settings {
+    /// Returns whether the lock has to order requests.
+    pub(crate) fn needs_order(&self) -> bool {
+        !self.priorities.is_empty() || self.key.is_some() || self.queue.0 > 0
+    }
+
+    pub(crate) fn priority_of(&self, head: &RequestHead<'_>) -> Priority {
+        first(&self.priorities, head).unwrap_or_default()
+    }
+
+    pub(crate) fn hold_of(&self, head: &RequestHead<'_>) -> Hold {
+        first(&self.holds, head).unwrap_or(Hold::UntilEnd)
+    }
+
+    /// Returns a random retry time for this number of requests for each hundred answers.
+    ///
+    /// A service that gets ten requests for each answer needs ten times as long for all of them, and the wait spreads
+    /// the retries over this time.
+    pub(crate) fn retry_after(&self, demand: u64) -> Duration {
+        let (least, most) = self.retry;
+        let demand = u32::try_from(demand).unwrap_or(u32::MAX);
+        let shortest = (least.saturating_mul(demand) / 100)
+            .min(most / 2)
+            .max(least);
+        shortest.mul_f64(1.0 + fastrand::f64()).min(most)
+    }
+}
+
+fn first<T>(rules: &[Arc<Rule<T>>], head: &RequestHead<'_>) -> Option<T> {
+    rules.iter().find_map(|rule| rule(head))
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Settings")
+    }
+}

@@ -1,0 +1,68 @@
+//! Every order of the counters, with the atomics of loom.
+
+#[allow(dead_code)]
+#[path = "../src/gate/count.rs"]
+mod count;
+
+mod sync {
+    pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+}
+
+use loom::sync::Arc;
+use loom::thread;
+
+use self::count::Count;
+
+#[test]
+fn no_thread_takes_a_place_above_the_bound() {
+    loom::model(|| {
+        let count = Arc::new(Count::new());
+        let threads = [2, 1].map(|bound| {
+            let count = Arc::clone(&count);
+            thread::spawn(move || {
+                let entered = count.enter(bound);
+                assert!(entered.is_none_or(|used| used <= bound));
+                if entered.is_some() {
+                    let _ = count.leave();
+                }
+            })
+        });
+        if count.enter(2).is_some() {
+            let _ = count.leave();
+        }
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(count.used(), 0);
+    });
+}
+
+#[test]
+fn free_place_is_never_refused_at_once() {
+    loom::model(|| {
+        let count = Arc::new(Count::new());
+        let other = Arc::clone(&count);
+        // The other thread is refused, which must not take the free place for a moment.
+        let refused = thread::spawn(move || assert_eq!(other.enter(0), None));
+        assert_eq!(count.enter(1), Some(1));
+        refused.join().unwrap();
+    });
+}
+
+#[test]
+fn waiting_request_misses_no_free_place() {
+    loom::model(|| {
+        let count = Arc::new(Count::new());
+        assert_eq!(count.enter(1), Some(1));
+        let other = Arc::clone(&count);
+        let leaves = thread::spawn(move || other.leave());
+        // A request announces that it waits, and then tries again.
+        count.announce(1);
+        let has_entered = count.enter(1).is_some();
+        let must_serve = leaves.join().unwrap();
+        assert!(
+            has_entered || must_serve,
+            "the place stays free while the request waits"
+        );
+    });
+}
