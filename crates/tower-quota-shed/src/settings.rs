@@ -13,6 +13,8 @@ use crate::shed::Shed;
 
 pub(crate) type Rule<T> = dyn Fn(&RequestHead<'_>) -> Option<T> + Send + Sync;
 
+type Respond = dyn Fn(&Refused<'_>) -> Response<RefusalBody> + Send + Sync;
+
 /// The options of a layer.
 #[derive(Clone)]
 pub(crate) struct Settings {
@@ -27,7 +29,7 @@ pub(crate) struct Settings {
     /// The shortest and the longest retry time.
     pub(crate) retry: (Duration, Duration),
     pub(crate) protocol: Protocol,
-    pub(crate) respond: Arc<dyn Fn(&Refused<'_>) -> Response<RefusalBody> + Send + Sync>,
+    pub(crate) respond: Arc<Respond>,
     pub(crate) on_shed: Arc<dyn Fn(&Shed<'_>) + Send + Sync>,
 }
 
@@ -81,7 +83,8 @@ impl Settings {
         let shortest = (least.saturating_mul(demand) / 100)
             .min(most / 2)
             .max(least);
-        shortest.mul_f64(1.0 + fastrand::f64()).min(most)
+        let spread = shortest.saturating_mul(fastrand::u32(..=1_000)) / 1_000;
+        (shortest + spread).min(most)
     }
 }
 

@@ -219,4 +219,9 @@ impl fmt::Debug for Gate {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::float_arithmetic,
+    reason = "simulations calculate with real numbers"
+)]
 mod tests;

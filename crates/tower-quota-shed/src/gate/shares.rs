@@ -8,7 +8,7 @@ const OTHERS: usize = 0;
 const MOST_KEYS: usize = 1_000;
 
 /// The keys whose last request is remembered until their second request.
-const NEWCOMERS: usize = 1_024;
+const NEWCOMERS: u64 = 1_024;
 
 /// A key stays active for one to two of these periods after its last place.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -44,7 +44,7 @@ impl Shares {
             slots: HashMap::new(),
             keys: vec![ActiveKey::default()],
             unused: Vec::new(),
-            newcomers: vec![0; NEWCOMERS].into(),
+            newcomers: vec![0; NEWCOMERS as usize].into(),
             share: usize::MAX,
             period_began: Duration::ZERO,
         }
@@ -58,7 +58,7 @@ impl Shares {
         if let Some(slot) = self.slots.get(&digest) {
             return *slot;
         }
-        let newcomer = &mut self.newcomers[(digest % NEWCOMERS as u64) as usize];
+        let newcomer = &mut self.newcomers[(digest % NEWCOMERS) as usize];
         if *newcomer != digest || self.slots.len() == MOST_KEYS {
             *newcomer = digest;
             return OTHERS;
