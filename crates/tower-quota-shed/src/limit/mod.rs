@@ -1,55 +1,21 @@
-//! The limit of requests in progress.
+//! The limit of requests in progress, found from completed requests.
+//!
+//! While the limit binds, it alternates between two levels, the limit and a lower one. If the lower level answers nearly as
+//! many requests a second, the places above it only held a queue, and the limit falls. Otherwise the limit rises. Both levels
+//! are measured within the same second, so a service that has become slow or fast, a share of failures or a mix of
+//! requests moves both measurements alike. No latency of the past is compared with the present.
+//!
+//! * [`adaptive`] has the atomics that requests share.
+//! * [`search`] is the pure step from one window of completed requests to the next level.
+//! * [`window`] counts the requests that complete within a window.
 
+mod adaptive;
+mod sample;
+mod search;
 mod settings;
+mod sync;
+mod window;
 
-use core::sync::atomic::{AtomicUsize, Ordering};
-use core::time::Duration;
-
+pub(crate) use self::adaptive::Limit;
+pub(crate) use self::sample::{Kind, Sample};
 pub use self::settings::LimitSettings;
-
-pub(crate) struct Limit(AtomicUsize);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Answered,
-    Failed,
-}
-
-#[derive(Clone, Copy, Debug)]
-#[allow(dead_code)]
-pub(crate) struct Sample {
-    pub(crate) ended: Duration,
-    pub(crate) took: Duration,
-    pub(crate) in_progress: usize,
-    pub(crate) kind: Kind,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LimitSnapshot {
-    pub(crate) limit: usize,
-    pub(crate) base: Option<Duration>,
-    pub(crate) present: Option<Duration>,
-}
-
-impl Limit {
-    pub(crate) fn new(settings: &LimitSettings) -> Self {
-        Self(AtomicUsize::new(settings.start))
-    }
-
-    pub(crate) fn get(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn most(&self) -> usize {
-        self.get()
-    }
-
-    pub(crate) fn completed(&self, _: Sample) {}
-
-    pub(crate) fn snapshot(&self) -> LimitSnapshot {
-        LimitSnapshot {
-            limit: self.get(),
-            ..LimitSnapshot::default()
-        }
-    }
-}

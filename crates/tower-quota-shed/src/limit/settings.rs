@@ -1,8 +1,18 @@
 use crate::error::ConfigError;
 
+/// The highest ceiling.
 const MOST: usize = 1_000_000;
 
-/// The range of the limit of requests in progress.
+/// The range in which the layer looks for its limit of requests in progress.
+///
+/// The defaults suit most services, because the layer measures the limit. Raise the floor if some requests must always
+/// enter, and lower the ceiling if each request needs much memory.
+///
+/// ```
+/// use tower_quota_shed::LimitSettings;
+///
+/// let settings = LimitSettings::default().floor(8).ceiling(2_000);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitSettings {
     pub(crate) floor: usize,
@@ -29,6 +39,27 @@ impl LimitSettings {
             start: requests,
             ceiling: requests,
         }
+    }
+
+    /// The lowest limit in requests. Defaults to 2.
+    #[must_use]
+    pub const fn floor(mut self, requests: usize) -> Self {
+        self.floor = requests;
+        self
+    }
+
+    /// The limit in requests before the first measurement. Defaults to 20.
+    #[must_use]
+    pub const fn start(mut self, requests: usize) -> Self {
+        self.start = requests;
+        self
+    }
+
+    /// The highest limit in requests. Defaults to a million.
+    #[must_use]
+    pub const fn ceiling(mut self, requests: usize) -> Self {
+        self.ceiling = requests;
+        self
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
