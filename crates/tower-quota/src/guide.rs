@@ -88,6 +88,7 @@ guides! {
     #[feature = "axum"] nesting_in_axum;
     choosing_an_algorithm;
     #[feature = "axum"] holds_and_soft_limits;
+    #[any()] shedding;
     #[all(feature = "axum", feature = "throttle")] without_http;
     clients;
     #[feature = "tonic"] grpc;

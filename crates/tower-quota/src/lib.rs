@@ -32,6 +32,7 @@
 //! | [Why it is built this way](guide::why) | fail open, Redis, Lua, no owner of a key |
 //! | [Choosing an algorithm](guide::choosing_an_algorithm) | admitted traffic, guarantees, costs |
 //! | [Holds and soft limits](guide::holds_and_soft_limits) | requests in progress, challenges, tarpits, closed connections |
+//! | [Shedding load](guide::shedding) | a service that protects itself, with priorities and fair shares |
 //! | [Without HTTP](guide::without_http) | jobs, messages, calls to remote APIs |
 //! | [Clients that retry](guide::clients) | `Retry-After`, jitter, and giving up in JavaScript, Python and Go |
 //! | [gRPC](guide::grpc) | tonic servers, streams, both protocols in a service |

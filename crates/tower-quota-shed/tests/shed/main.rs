@@ -4,6 +4,8 @@ mod classes;
 #[cfg(feature = "tonic")]
 mod grpc;
 mod log;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod places;
 mod queue;
 mod refusals;
