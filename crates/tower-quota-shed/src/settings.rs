@@ -1,4 +1,3 @@
-use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -90,10 +89,4 @@ impl Settings {
 
 fn first<T>(rules: &[Arc<Rule<T>>], head: &RequestHead<'_>) -> Option<T> {
     rules.iter().find_map(|rule| rule(head))
-}
-
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Settings")
-    }
 }

@@ -62,8 +62,8 @@ struct Order {
 /// The answer to a request.
 pub(crate) enum Entry {
     Place(Place),
-    Wait(Receiver<Place>),
-    Refused(Cause),
+    Wait(Priority, Receiver<Place>),
+    Refused(Priority, Cause),
 }
 
 impl Gate {
@@ -88,12 +88,11 @@ impl Gate {
         }
     }
 
-    /// Lets a request enter, wait, or go. The key is only read under pressure.
+    /// Lets a request enter, wait, or go. The class and the key are only read under pressure.
     pub(crate) fn enter(
         self: &Arc<Self>,
         now: Duration,
-        priority: Priority,
-        key: impl FnOnce() -> Option<u64>,
+        read: impl FnOnce() -> (Priority, Option<u64>),
     ) -> Entry {
         let limit = self.limit.get();
         let unordered = match self.order {
@@ -103,10 +102,10 @@ impl Gate {
         if let Some(place) = self.take(unordered, now, None) {
             return Entry::Place(place);
         }
-        // Read the key before the lock, because an extractor is foreign code.
-        let key = key();
+        // Before the lock, because rules and extractors are foreign code.
+        let (priority, key) = read();
         let Some(mut order) = self.lock() else {
-            return Entry::Refused(Cause::Limit);
+            return Entry::Refused(priority, Cause::Limit);
         };
         let slot = order.shares.slot_of(key);
         let is_over = order.shares.is_over(slot);
@@ -122,14 +121,15 @@ impl Gate {
         if let Some(receiver) = order.queue.push(level, slot) {
             // A place may have become free before the others knew that this request waits.
             self.serve(order, now);
-            return Entry::Wait(receiver);
+            return Entry::Wait(priority, receiver);
         }
         order.shares.refuse(slot);
-        Entry::Refused(match self.count.used() >= limit {
+        let cause = match self.count.used() >= limit {
             true => Cause::Limit,
             false if is_over => Cause::Share,
             false => Cause::Priority,
-        })
+        };
+        Entry::Refused(priority, cause)
     }
 
     /// Counts a refusal, and returns the time after which the client may retry.
@@ -169,7 +169,9 @@ impl Gate {
         now: Duration,
     ) -> Option<Place> {
         let limit = self.limit.get();
-        let bound = order.mix.bound(level, limit, self.limit.most());
+        // The limit may have changed between both loads.
+        let most = self.limit.most().max(limit);
+        let bound = order.mix.bound(level, limit, most);
         let mut place = self.take(bound, now, Some(slot))?;
         // A level that leaves room to better levels has reached the limit at its own bound.
         place.in_progress += limit.saturating_sub(bound);

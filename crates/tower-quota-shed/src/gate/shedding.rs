@@ -48,14 +48,17 @@ impl Shedding {
         millis(now) < self.until.load(Relaxed)
     }
 
-    /// Computes the demand when a second has passed.
+    /// Computes the demand when a second has passed. After a pause, the demand is unknown.
     fn turn(&self, now: Duration) {
         let second = now.as_secs();
-        if self.second.swap(second, Relaxed) != second {
+        let before = self.second.fetch_max(second, Relaxed);
+        if before < second {
             let refused = self.refused.swap(0, Relaxed);
             let answered = self.answered.swap(0, Relaxed);
             let demand = 100 * (refused + answered) / answered.max(1);
-            self.demand.store(demand, Relaxed);
+            let is_recent = before + 1 == second;
+            self.demand
+                .store(if is_recent { demand } else { 0 }, Relaxed);
         }
     }
 }

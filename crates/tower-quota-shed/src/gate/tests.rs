@@ -24,10 +24,10 @@ fn gate(places: usize) -> Arc<Gate> {
 }
 
 fn enter(gate: &Arc<Gate>, now: Duration, class: Priority, key: u64) -> Result<Place, Cause> {
-    match gate.enter(now, class, || Some(key)) {
+    match gate.enter(now, || (class, Some(key))) {
         Entry::Place(place) => Ok(place),
-        Entry::Refused(cause) => Err(cause),
-        Entry::Wait(_) => unreachable!("the gate has no queue"),
+        Entry::Refused(_, cause) => Err(cause),
+        Entry::Wait(..) => unreachable!("the gate has no queue"),
     }
 }
 
@@ -98,7 +98,7 @@ fn looks(gate: &Gate) -> u32 {
 fn threads_never_admit_a_lower_class_instead() {
     const THREADS: usize = 8;
     const REQUESTS: usize = 12;
-    for round in 0..200 {
+    for round in 0..60 {
         let gate = gate(64);
         // The recent mix leaves room to higher classes. Afterwards half of the places are in use.
         let mut running = Vec::new();
@@ -168,6 +168,33 @@ fn places_of_all_threads_return() {
         assert_eq!(gate.count.used(), 0);
         assert_eq!(gate.lock().unwrap().shares.held(), 0);
     }
+}
+
+#[test]
+fn queue_of_all_threads_returns_every_place() {
+    let gate = Arc::new(Gate::new(Settings {
+        limit: LimitSettings::fixed(2),
+        queue: (4, Duration::from_secs(1)),
+        ..Settings::default()
+    }));
+    std::thread::scope(|scope| {
+        for thread in 0..6_u64 {
+            let gate = &gate;
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(thread);
+                for _ in 0..3_000 {
+                    match gate.enter(Duration::ZERO, || (Priority::Normal, None)) {
+                        Entry::Place(place) => drop(place),
+                        Entry::Refused(..) => {}
+                        // Some clients go at once, and some wait for their place or their refusal.
+                        Entry::Wait(_, receiver) if random.bool() => drop(receiver.blocking_recv()),
+                        Entry::Wait(_, receiver) => drop(receiver),
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!((gate.count.used(), gate.count.waiting()), (0, 0));
 }
 
 /// A tenant of a simulation.

@@ -11,11 +11,13 @@ use crate::priority::Priority;
 use crate::shed::Shed;
 
 impl Gate {
-    pub(super) fn arrive(self: &Arc<Self>, priority: Priority, head: &RequestHead<'_>) -> Entry {
-        self.enter(self.clock.now(), priority, || {
-            let key = self.settings.key.as_ref()?.extract(head)?;
+    pub(super) fn arrive(self: &Arc<Self>, head: &RequestHead<'_>) -> Entry {
+        self.enter(self.clock.now(), || {
+            let key = self.settings.key.as_ref().and_then(|key| key.extract(head));
             // An empty key stands for conflicting values.
-            (!key.as_bytes().is_empty()).then(|| self.hasher.hash_one(&key))
+            let key = key.filter(|key| !key.as_bytes().is_empty());
+            let digest = key.map(|key| self.hasher.hash_one(&key));
+            (self.settings.priority_of(head), digest)
         })
     }
 

@@ -49,14 +49,12 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let head = RequestHead::of(&request);
-        let settings = &self.gate.settings;
-        let hold = settings.hold_of(&head);
+        let hold = self.gate.settings.hold_of(&head);
         let mut place = None;
         if hold != Hold::Nothing {
-            let priority = settings.priority_of(&head);
-            match self.gate.arrive(priority, &head) {
+            match self.gate.arrive(&head) {
                 Entry::Place(taken) => place = Some(taken),
-                Entry::Refused(cause) => {
+                Entry::Refused(priority, cause) => {
                     let response = Some(self.gate.respond(priority, cause, &head));
                     // Drop the ready service, because other requests may need its reserved permit.
                     self.inner = self.inner.clone();
@@ -64,7 +62,7 @@ where
                         state: State::Refused { response },
                     };
                 }
-                Entry::Wait(receiver) => {
+                Entry::Wait(priority, receiver) => {
                     let service = self.inner.clone();
                     // Drop the ready service. Its permit is for requests that do not wait.
                     self.inner = service.clone();

@@ -81,7 +81,11 @@ impl Algorithm for Aimd {
         if sample.kind == Kind::Failed || sample.took > self.timeout {
             self.limit *= 0.9;
         } else if sample.in_progress as f64 * 2.0 >= self.limit {
-            self.limit += if self.per_limit { 1.0 / self.limit } else { 1.0 };
+            self.limit += if self.per_limit {
+                1.0 / self.limit
+            } else {
+                1.0
+            };
         }
         self.limit = self.limit.clamp(self.least, self.most);
     }
@@ -249,7 +253,11 @@ impl Algorithm for Believe {
         self.end = now + f64::max(0.05, 2.0 * mean);
         self.means.retain(|(at, _)| *at > now - 20.0);
         self.means.push((now, mean));
-        let base = self.means.iter().map(|(_, mean)| *mean).fold(mean, f64::min);
+        let base = self
+            .means
+            .iter()
+            .map(|(_, mean)| *mean)
+            .fold(mean, f64::min);
         if mean <= TOLERANCE * base {
             self.fall = None;
             if is_full {

@@ -18,10 +18,12 @@ fn durations() -> impl Strategy<Value = Duration> {
 
 /// A range with a start in it.
 fn settings() -> impl Strategy<Value = LimitSettings> {
-    (1_usize..100, 0_usize..100, 0_usize..1_000_000).prop_map(|(floor, above, rest)| LimitSettings {
-        floor,
-        start: floor + above,
-        ceiling: floor + above + rest,
+    (1_usize..100, 0_usize..100, 0_usize..1_000_000).prop_map(|(floor, above, rest)| {
+        LimitSettings {
+            floor,
+            start: floor + above,
+            ceiling: floor + above + rest,
+        }
     })
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::peers::Algorithm;
 use super::limit::{Kind, Sample};
+use super::peers::Algorithm;
 
 /// A figure that changes over time, given in seconds.
 pub(crate) type OverTime = Box<dyn Fn(f64) -> f64>;
@@ -133,7 +133,9 @@ impl Outcome {
     /// Returns the 99th percentile of the latency in milliseconds.
     pub(crate) fn p99(&self, from: usize, to: usize) -> f64 {
         let seconds = self.within(from, to).iter();
-        let mut latencies: Vec<f32> = seconds.flat_map(|second| second.latencies.clone()).collect();
+        let mut latencies: Vec<f32> = seconds
+            .flat_map(|second| second.latencies.clone())
+            .collect();
         if latencies.is_empty() {
             return 0.0;
         }
@@ -224,7 +226,11 @@ impl Run<'_> {
         let idle = (self.scene.arrivals)(seconds(self.now)) <= 0.0;
         let second = &mut self.seconds[(self.now / 1_000_000_000) as usize];
         second.limit = second.limit.max(limit);
-        second.least = if second.least == 0 { limit } else { second.least.min(limit) };
+        second.least = if second.least == 0 {
+            limit
+        } else {
+            second.least.min(limit)
+        };
         if idle {
             return;
         }
@@ -245,7 +251,10 @@ impl Run<'_> {
             self.begin(request);
         } else {
             self.waiting.insert(number, request);
-            for patience in [self.scene.patience, self.scene.timeout].into_iter().flatten() {
+            for patience in [self.scene.patience, self.scene.timeout]
+                .into_iter()
+                .flatten()
+            {
                 self.at(patience, Event::GivesUp(number));
             }
         }

@@ -22,9 +22,15 @@ fn compare(work: Work) {
             p99 += outcome.p99(10, 30) / 3.0;
         }
         let share = goodput / best;
-        assert!(share >= 0.9, "{work:?}, load {load}: {share:.2} of {best:.0}");
+        assert!(
+            share >= 0.9,
+            "{work:?}, load {load}: {share:.2} of {best:.0}"
+        );
         let slower = p99 / unloaded;
-        assert!(slower <= 2.0, "{work:?}, load {load}: p99 times {slower:.2}");
+        assert!(
+            slower <= 2.0,
+            "{work:?}, load {load}: p99 times {slower:.2}"
+        );
     }
 }
 
@@ -69,7 +75,13 @@ fn slow_work_and_back_costs_ten_seconds_at_most() {
     for work in [Work::Exponential, Work::Fixed, Work::Floor] {
         let scene = Scene {
             seconds: 80.0,
-            slowness: Box::new(|now| if (20.0..50.0).contains(&now) { 5.0 } else { 1.0 }),
+            slowness: Box::new(|now| {
+                if (20.0..50.0).contains(&now) {
+                    5.0
+                } else {
+                    1.0
+                }
+            }),
             ..Scene::steady(work, 2.0)
         };
         let outcome = run(&scene, &mut Ours::new());
@@ -79,7 +91,10 @@ fn slow_work_and_back_costs_ten_seconds_at_most() {
         assert!(back >= 0.9, "{work:?}: {back:.2} afterwards");
         let p99 = outcome.p99(60, 80);
         let before = outcome.p99(10, 20);
-        assert!(p99 <= 1.2 * before, "{work:?}: {p99:.0} ms after {before:.0} ms");
+        assert!(
+            p99 <= 1.2 * before,
+            "{work:?}: {p99:.0} ms after {before:.0} ms"
+        );
     }
 }
 

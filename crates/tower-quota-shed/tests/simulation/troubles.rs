@@ -70,7 +70,10 @@ fn pause_of_the_clients_moves_one_step_at_most() {
     for hour in 0..29 {
         let (last, next) = (hour * 100 + 19, hour * 100 + 100);
         let limits = outcome.limits();
-        assert!(limits[next] <= limits[last] * 5 / 4 + 1, "{last}: {limits:?}");
+        assert!(
+            limits[next] <= limits[last] * 5 / 4 + 1,
+            "{last}: {limits:?}"
+        );
     }
     let share = outcome.goodput(1_000, 3_000) / 320.0;
     assert!(share >= 0.9, "{share:.2}");
@@ -85,7 +88,10 @@ fn requests_that_fail_fast_move_nothing() {
     };
     let outcome = run(&scene, &mut Ours::new());
     let limits = outcome.limits();
-    assert!(limits[21..40].iter().all(|limit| *limit == limits[21]), "{limits:?}");
+    assert!(
+        limits[21..40].iter().all(|limit| *limit == limits[21]),
+        "{limits:?}"
+    );
     let share = outcome.goodput(42, 60) / 1_600.0;
     assert!(share >= 0.9, "{share:.2}");
 }
@@ -191,8 +197,18 @@ fn service_that_hangs_stays_above_the_floor() {
         ..Scene::steady(Work::Exponential, 2.0)
     };
     let outcome = run(&scene, &mut ours);
-    assert!(outcome.0.iter().all(|second| (8..=40).contains(&second.least)));
-    assert!(outcome.limits().iter().all(|limit| (8..=40).contains(limit)));
+    assert!(
+        outcome
+            .0
+            .iter()
+            .all(|second| (8..=40).contains(&second.least))
+    );
+    assert!(
+        outcome
+            .limits()
+            .iter()
+            .all(|limit| (8..=40).contains(limit))
+    );
     let share = outcome.goodput(75, 120) / 1_600.0;
     assert!(share >= 0.85, "{share:.2}");
 }
@@ -201,6 +217,11 @@ fn service_that_hangs_stays_above_the_floor() {
 fn fixed_limit_never_moves() {
     let mut fixed = Ours::within(20, 20, 20);
     let outcome = run(&Scene::steady(Work::Exponential, 4.0), &mut fixed);
-    assert!(outcome.0.iter().all(|second| second.least == 20 && second.limit == 20));
+    assert!(
+        outcome
+            .0
+            .iter()
+            .all(|second| second.least == 20 && second.limit == 20)
+    );
     assert_eq!(fixed.limit(), 20);
 }
