@@ -44,7 +44,7 @@ impl Shares {
             slots: HashMap::new(),
             keys: vec![ActiveKey::default()],
             unused: Vec::new(),
-            newcomers: vec![0; NEWCOMERS as usize].into(),
+            newcomers: (0..NEWCOMERS).map(|_| 0).collect(),
             share: usize::MAX,
             period_began: Duration::ZERO,
         }

@@ -177,23 +177,33 @@ fn queue_of_all_threads_returns_every_place() {
         queue: (4, Duration::from_secs(1)),
         ..Settings::default()
     }));
+    let waits = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for thread in 0..6_u64 {
-            let gate = &gate;
+            let (gate, waits) = (&gate, &waits);
             scope.spawn(move || {
                 let mut random = fastrand::Rng::with_seed(thread);
+                let mut held = None;
                 for _ in 0..3_000 {
+                    std::thread::yield_now();
                     match gate.enter(Duration::ZERO, || (Priority::Normal, None)) {
-                        Entry::Place(place) => drop(place),
-                        Entry::Refused(..) => {}
-                        // Some clients go at once, and some wait for their place or their refusal.
-                        Entry::Wait(_, receiver) if random.bool() => drop(receiver.blocking_recv()),
-                        Entry::Wait(_, receiver) => drop(receiver),
+                        Entry::Place(place) => held = Some(place),
+                        Entry::Refused(..) => held = None,
+                        Entry::Wait(_, receiver) => {
+                            held = None;
+                            waits.fetch_add(1, Ordering::Relaxed);
+                            // Some clients go at once, and some wait for their place or their refusal.
+                            if random.bool() {
+                                held = receiver.blocking_recv().ok();
+                            }
+                        }
                     }
                 }
+                drop(held);
             });
         }
     });
+    assert!(waits.into_inner() > 1_000, "the threads did not meet");
     assert_eq!((gate.count.used(), gate.count.waiting()), (0, 0));
 }
 
