@@ -113,8 +113,8 @@ impl Gate {
         if order.mix.arrived(level) {
             order.shares.look(now, limit);
         }
-        let next = order.queue.next();
-        let is_next = next.is_none_or(|(_, waiting, _)| level <= waiting);
+        let next = order.queue.waiters.last();
+        let is_next = next.is_none_or(|waiter| level <= waiter.level);
         if is_next && let Some(place) = self.admit(&mut order, level, slot, now) {
             return Entry::Place(place);
         }
@@ -185,11 +185,11 @@ impl Gate {
         let mut unclaimed = Vec::new();
         order.queue.forget_lost();
         self.count.announce(order.queue.waiters.len());
-        while let Some((position, level, slot)) = order.queue.next() {
-            let Some(place) = self.admit(&mut order, level, slot, now) else {
+        while let Some(waiter) = order.queue.waiters.pop() {
+            let Some(place) = self.admit(&mut order, waiter.level, waiter.slot, now) else {
+                order.queue.waiters.push(waiter);
                 break;
             };
-            let waiter = order.queue.waiters.remove(position);
             unclaimed.extend(waiter.place.send(place).err());
         }
         self.count.announce(order.queue.waiters.len());

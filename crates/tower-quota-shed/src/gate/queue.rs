@@ -1,10 +1,10 @@
-use core::cmp::Reverse;
-
 use tokio::sync::oneshot::{Receiver, Sender, channel};
 
 use super::place::Place;
 
-/// The requests that wait for a place. The newest request of the best level comes first.
+/// The requests that wait for a place, in the order in which a full queue refuses them.
+///
+/// The worst level comes first, and the oldest request of a level. So the next request is the last one.
 pub(super) struct Queue {
     pub(super) most: usize,
     pub(super) waiters: Vec<Waiter>,
@@ -17,25 +17,17 @@ pub(super) struct Waiter {
 }
 
 impl Queue {
-    /// Adds a request. A full queue refuses the oldest request of the worst level, or this request.
+    /// Adds a request. A full queue refuses the first request, or this request if it would be the first.
     pub(super) fn push(&mut self, level: usize, slot: usize) -> Option<Receiver<Place>> {
         self.forget_lost();
         if self.waiters.len() >= self.most {
-            let waiters = self.waiters.iter().enumerate();
-            let worst = waiters.max_by_key(|(position, waiter)| (waiter.level, Reverse(*position)));
-            let (position, _) = worst.filter(|(_, worst)| worst.level >= level)?;
-            self.waiters.remove(position);
+            self.waiters.first().filter(|first| first.level >= level)?;
+            self.waiters.remove(0);
         }
+        let position = self.waiters.partition_point(|waiter| waiter.level >= level);
         let (place, receiver) = channel();
-        self.waiters.push(Waiter { level, slot, place });
+        self.waiters.insert(position, Waiter { level, slot, place });
         Some(receiver)
-    }
-
-    /// Returns the position, level and slot of the next request.
-    pub(super) fn next(&self) -> Option<(usize, usize, usize)> {
-        let waiters = self.waiters.iter().enumerate();
-        let next = waiters.min_by_key(|(position, waiter)| (waiter.level, Reverse(*position)));
-        next.map(|(position, waiter)| (position, waiter.level, waiter.slot))
     }
 
     /// Forgets requests whose clients have gone, or whose time is over.

@@ -51,39 +51,37 @@ pin_project! {
     }
 }
 
-/// A request that waits for a place.
-pub(super) struct Waiter {
-    pub(super) gate: Arc<Gate>,
-    pub(super) priority: Priority,
-    pub(super) hold: Hold,
+impl<F, E> From<State<F, E>> for ResponseFuture<F, E> {
+    fn from(state: State<F, E>) -> Self {
+        Self { state }
+    }
 }
 
-impl Waiter {
-    /// Waits for a place, and then until a clone of the service is ready.
-    pub(super) async fn wait<Svc, B>(
-        self,
-        receiver: Receiver<Place>,
-        mut service: Svc,
-        request: Request<B>,
-    ) -> Result<State<Svc::Future, Svc::Error>, Svc::Error>
-    where
-        Svc: Service<Request<B>>,
-    {
-        let (_, max_wait) = self.gate.settings.queue;
-        let Ok(Ok(place)) = timeout(max_wait, receiver).await else {
-            let head = RequestHead::of(&request);
-            let response = self.gate.respond(self.priority, Cause::Queue, &head);
-            return Ok(State::Refused {
-                response: Some(response),
-            });
-        };
-        poll_fn(|cx| service.poll_ready(cx)).await?;
-        Ok(State::Running {
-            response: service.call(request),
-            place: Some(place),
-            hold: self.hold,
-        })
-    }
+/// Waits for a place, and then until a clone of the service is ready.
+pub(super) async fn wait<Svc, B>(
+    gate: Arc<Gate>,
+    priority: Priority,
+    hold: Hold,
+    receiver: Receiver<Place>,
+    mut service: Svc,
+    request: Request<B>,
+) -> Result<State<Svc::Future, Svc::Error>, Svc::Error>
+where
+    Svc: Service<Request<B>>,
+{
+    let (_, max_wait) = gate.settings.queue;
+    let Ok(Ok(place)) = timeout(max_wait, receiver).await else {
+        let response = gate.respond(priority, Cause::Queue, &RequestHead::of(&request));
+        return Ok(State::Refused {
+            response: Some(response),
+        });
+    };
+    poll_fn(|cx| service.poll_ready(cx)).await?;
+    Ok(State::Running {
+        response: service.call(request),
+        place: Some(place),
+        hold,
+    })
 }
 
 impl<F, E, B> Future for ResponseFuture<F, E>

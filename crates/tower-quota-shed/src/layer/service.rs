@@ -7,7 +7,7 @@ use tower_quota::RequestHead;
 use tower_service::Service;
 
 use super::body::ResponseBody;
-use super::future::{ResponseFuture, State, Waiter};
+use super::future::{ResponseFuture, State, wait};
 use crate::gate::{Entry, Gate};
 use crate::settings::Hold;
 
@@ -50,41 +50,32 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let head = RequestHead::of(&request);
         let hold = self.gate.settings.hold_of(&head);
-        let mut place = None;
-        if hold != Hold::Nothing {
-            match self.gate.arrive(&head) {
-                Entry::Place(taken) => place = Some(taken),
-                Entry::Refused(priority, cause) => {
-                    let response = Some(self.gate.respond(priority, cause, &head));
-                    // Drop the ready service, because other requests may need its reserved permit.
-                    self.inner = self.inner.clone();
-                    return ResponseFuture {
-                        state: State::Refused { response },
-                    };
-                }
-                Entry::Wait(priority, receiver) => {
-                    let service = self.inner.clone();
-                    // Drop the ready service. Its permit is for requests that do not wait.
-                    self.inner = service.clone();
-                    let waiter = Waiter {
-                        gate: Arc::clone(&self.gate),
-                        priority,
-                        hold,
-                    };
-                    let next = Box::pin(waiter.wait(receiver, service, request));
-                    return ResponseFuture {
-                        state: State::Waiting { next },
-                    };
-                }
+        let entry = (hold != Hold::Nothing).then(|| self.gate.arrive(&head));
+        let place = match entry {
+            None => None,
+            Some(Entry::Place(place)) => Some(place),
+            Some(Entry::Refused(priority, cause)) => {
+                let response = Some(self.gate.respond(priority, cause, &head));
+                // Drop the ready service, because other requests may need its reserved permit.
+                self.inner = self.inner.clone();
+                return State::Refused { response }.into();
             }
+            Some(Entry::Wait(priority, receiver)) => {
+                let service = self.inner.clone();
+                // Drop the ready service. Its permit is for requests that do not wait.
+                self.inner = service.clone();
+                let gate = Arc::clone(&self.gate);
+                let next = Box::pin(wait(gate, priority, hold, receiver, service, request));
+                return State::Waiting { next }.into();
+            }
+        };
+        let response = self.inner.call(request);
+        State::Running {
+            response,
+            place,
+            hold,
         }
-        ResponseFuture {
-            state: State::Running {
-                response: self.inner.call(request),
-                place,
-                hold,
-            },
-        }
+        .into()
     }
 }
 
