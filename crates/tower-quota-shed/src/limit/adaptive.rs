@@ -82,7 +82,8 @@ impl Limit {
         let window = self.counts.read(Duration::from_nanos(span));
         let Some(next) = search.step(&window) else {
             // Looks again after an eighth more of the time, so that few requests lock.
-            self.closes.store(now.saturating_add(span / 8), Ordering::Relaxed);
+            self.closes
+                .store(now.saturating_add(span / 8), Ordering::Relaxed);
             return;
         };
         let settling = if next.level == self.get() {

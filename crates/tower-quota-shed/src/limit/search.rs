@@ -136,7 +136,9 @@ impl Search {
             1
         };
         self.is_rising = is_rising;
-        let shift = SMALL.saturating_sub(self.steps.saturating_sub(PATIENCE)).max(LARGE);
+        let shift = SMALL
+            .saturating_sub(self.steps.saturating_sub(PATIENCE))
+            .max(LARGE);
         let step = (self.limit >> shift).max(1);
         let limit = if is_rising {
             self.limit.saturating_add(step)
@@ -144,7 +146,11 @@ impl Search {
             self.limit.saturating_sub(step)
         };
         // Above the floor, there is a lower level to compare with.
-        let least = self.settings.floor.saturating_add(1).min(self.settings.ceiling);
+        let least = self
+            .settings
+            .floor
+            .saturating_add(1)
+            .min(self.settings.ceiling);
         self.limit = limit.clamp(least, self.settings.ceiling);
     }
 

@@ -1,5 +1,5 @@
 //! The limit of the crate, which is not public.
-#![allow(dead_code, reason = "the layer uses more")]
+#![allow(dead_code, unused_imports, reason = "the layer uses more")]
 
 #[path = "../../src/limit/adaptive.rs"]
 mod adaptive;
@@ -14,7 +14,9 @@ mod window;
 
 pub(crate) use self::adaptive::Limit;
 pub(crate) use self::sample::{Kind, Sample};
+pub(crate) use self::search::Search;
 pub(crate) use self::settings::LimitSettings;
+pub(crate) use self::window::Window;
 
 mod settings {
     /// The range, without the error of the crate.

@@ -11,6 +11,7 @@ mod field;
 mod limit;
 mod peers;
 mod properties;
+mod rule;
 mod service;
 mod steady;
 mod troubles;

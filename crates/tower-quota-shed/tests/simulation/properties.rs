@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
+use proptest::test_runner::FileFailurePersistence;
 use proptest::{collection, prop_assert};
 
 use super::limit::{Kind, Limit, LimitSettings, Sample};
@@ -27,8 +28,16 @@ fn settings() -> impl Strategy<Value = LimitSettings> {
     })
 }
 
+fn config() -> ProptestConfig {
+    let regressions = FileFailurePersistence::Direct("tests/simulation/proptest-regressions.txt");
+    ProptestConfig {
+        failure_persistence: Some(Box::new(regressions)),
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn any_samples_keep_the_range(
