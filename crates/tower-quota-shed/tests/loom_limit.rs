@@ -42,7 +42,6 @@ mod limit {
 
         pub(crate) struct Next {
             pub(crate) level: usize,
-            pub(crate) settling: Duration,
             pub(crate) least: Duration,
         }
 
@@ -56,7 +55,6 @@ mod limit {
                 self.0 -= 1;
                 Some(Next {
                     level: self.0,
-                    settling: Duration::ZERO,
                     least: Duration::from_millis(10),
                 })
             }

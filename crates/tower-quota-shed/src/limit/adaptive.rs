@@ -24,7 +24,7 @@ pub(crate) struct Limit {
     level: AtomicUsize,
     /// The limit, which is the upper one of both levels.
     limit: AtomicUsize,
-    /// Completions before this time, in nanoseconds, belong to the level before.
+    /// The start of the window, in nanoseconds.
     opens: AtomicU64,
     /// At this time, in nanoseconds, the window may end.
     closes: AtomicU64,
@@ -86,14 +86,8 @@ impl Limit {
                 .store(now.saturating_add(span / 8), Ordering::Relaxed);
             return;
         };
-        let settling = if next.level == self.get() {
-            Duration::ZERO
-        } else {
-            next.settling
-        };
-        let opens = now.saturating_add(nanoseconds(settling));
-        let closes = opens.saturating_add(nanoseconds(next.least));
-        self.opens.store(opens, Ordering::Relaxed);
+        let closes = now.saturating_add(nanoseconds(next.least));
+        self.opens.store(now, Ordering::Relaxed);
         self.closes.store(closes, Ordering::Relaxed);
         self.limit.store(search.limit(), Ordering::Relaxed);
         self.level.store(next.level, Ordering::Relaxed);

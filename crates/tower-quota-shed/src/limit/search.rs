@@ -7,8 +7,6 @@ use super::window::{Window, nanoseconds};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Next {
     pub(crate) level: usize,
-    /// Completions count after this time, when the queue has adapted to the level.
-    pub(crate) settling: Duration,
     /// The least length of the window.
     pub(crate) least: Duration,
 }
@@ -156,11 +154,10 @@ impl Search {
 
     fn next(&self, level: usize, windows: u32) -> Next {
         let latency = self.latency.unwrap_or_default();
-        let times = |count: u32| latency.saturating_mul(count);
+        let least = latency.saturating_mul(LATENCIES * windows);
         Next {
             level,
-            settling: latency.min(LONGEST),
-            least: times(LATENCIES * windows).clamp(SHORTEST, LONGEST),
+            least: least.clamp(SHORTEST, LONGEST),
         }
     }
 }
