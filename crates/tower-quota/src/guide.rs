@@ -49,6 +49,7 @@ files! {
     "rules-reference": "docs/reference/rules.md";
     "rules-tiers": "docs/reference/rules.md#tiers-assignments-overrides";
     "security": "SECURITY.md";
+    "server-readme": "crates/tower-quota-server/README.md";
     "servers": "docs/reference/servers.md";
     "simulation": "docs/reference/simulation.md";
     "sizing": "docs/measurements/sizing.md";
@@ -102,4 +103,8 @@ guides! {
     command_line;
     testing_your_limits;
     writing_a_store;
+    server_with_envoy;
+    server_with_nginx;
+    server_with_caddy;
+    server_with_python;
 }

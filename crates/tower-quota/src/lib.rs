@@ -45,6 +45,7 @@
 //! | [Command line](guide::command_line) | check and compare rules, replay access logs, operate services |
 //! | [Production checklist](guide::production_checklist), [upgrading](guide::upgrading) | before the first traffic, and before a new version |
 //! | [Testing your limits](guide::testing_your_limits) | a clock that your tests move, a store that fails on command |
+//! | A server for [Envoy](guide::server_with_envoy), [nginx](guide::server_with_nginx), [Caddy](guide::server_with_caddy), [other languages](guide::server_with_python) | limits for services that are not written in Rust |
 //! | [Writing a store](guide::writing_a_store) | counters in another database |
 //!
 //! [governor]: guide::from_governor
