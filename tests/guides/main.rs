@@ -157,7 +157,7 @@ const FEATURES: [(&str, &str, &str); 24] = [
 #[test]
 fn examples_name_their_dependencies() {
     let manifest = read("crates/tower-quota/Cargo.toml");
-    for folder in ["examples", "examples/quickstart", "examples/gateway"] {
+    for folder in ["examples", "examples/quickstart", "examples/rules_in_consul"] {
         let dependencies = read(Path::new(folder).join("Cargo.toml"));
         let known: Vec<_> = dependencies
             .lines()

@@ -72,7 +72,7 @@ async function confirm(page, reason) {
 
 // Forty clients stay below the limits, with two requests a second.
 const clients = Array.from({ length: 40 }, (_, number) => ({ key: `client ${number}`, path: "/", rate: 2 }));
-const stopLoad = load(server.gateway, clients.map(client => ({ ...client, rate: () => (Math.random() < 0.2 ? 10 : 0) })));
+const stopLoad = load(server, clients.map(client => ({ ...client, rate: () => (Math.random() < 0.2 ? 10 : 0) })));
 const page = await open(browser, server.admin, { colorScheme: "light", viewport: { width: 1100, height: 860 } });
 await logIn(page);
 await page.getByText("Live", { exact: true }).waitFor();

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import {
-  TOKEN, admin, freePort, load, logIn, open, request, startBrowser, startExample, startGateway, startRedis, until,
+  TOKEN, admin, freePort, load, logIn, open, request, startBrowser, startGateway, startRedis, startServer, until,
 } from "./setting.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -21,7 +21,7 @@ before(async () => {
   // During the flood, the greedy client sends too small a share of all requests to appear in the list.
   assert.equal(await server.flood(), "flooded");
   began = Date.now();
-  stopLoad = load(server.gateway, [
+  stopLoad = load(server, [
     { key: GREEDY, path: "/export", rate: 40 },
     { key: "calm", path: "/", rate: 10 },
   ]);
@@ -124,12 +124,12 @@ test("limited client is blocked, unblocked and reset", async () => {
   assert.ok(await page.locator("#dialog").isVisible(), "a reason is required");
   await confirm(page, "an attack");
   await page.locator("#blocks li", { hasText: "an attack" }).waitFor();
-  await until("requests are blocked", async () => (await request(server.gateway, "/export", GREEDY)) === 403);
+  await until("requests are blocked", async () => (await request(server, "/export", GREEDY)) === 403);
 
   await page.locator("#blocks li", { hasText: "an attack" }).getByRole("button", { name: "Remove" }).click();
   await confirm(page, "the attack is over");
   await page.locator("#blocks-none").waitFor();
-  await until("requests are counted", async () => (await request(server.gateway, "/export", GREEDY)) !== 403);
+  await until("requests are counted", async () => (await request(server, "/export", GREEDY)) !== 403);
 
   await greedy(page).getByRole("button", { name: "Reset" }).click();
   await confirm(page, "a client of ours");
@@ -294,14 +294,14 @@ for (const [what, stop] of [["hangs", "SIGSTOP"], ["is gone", "SIGKILL"]]) {
 test("page says what an outage of Redis means, and when it is over", async () => {
   const port = await freePort();
   let redis = startRedis(port);
-  const shared = await startExample(process.env.EXAMPLE, `redis://127.0.0.1:${port}`);
+  const shared = await startServer(process.env.SERVER, `redis://127.0.0.1:${port}`);
   const page = await open(browser, shared.admin);
   await logIn(page);
-  await page.getByText("No rules are in force yet: the limits of the program hold until you put rules.").waitFor();
+  await page.getByText("No rules are in force yet: every request gets status 503 until you put rules.").waitFor();
   await admin(shared, "PUT", "rules", "limits: [{ name: second, quota: 10/second }]", { contentType: "application/yaml" });
   await page.getByText("Healthy", { exact: true }).waitFor();
   redis.stop();
-  const stop = load(shared.gateway, [{ key: "pro_1", path: "/", rate: 20 }]);
+  const stop = load(shared, [{ key: "pro_1", path: "/", rate: 20 }]);
   await page.locator("#problems", { hasText: /The source of the rules fails since .*Version 1 stays in force/ }).waitFor();
   await page.locator("#problems", { hasText: /[0-9]+ requests\/s pass uncounted: / }).waitFor();
   assert.equal(await page.locator("#problems li").count(), 2);
@@ -337,7 +337,7 @@ test("rules of a file are changed in the file alone", async () => {
   const path = join(folder, "rules.yaml");
   const put = quota => writeFileSync(path, `limits: [{ name: second, quota: ${quota} }]\n`);
   put("10/second");
-  const follower = await startExample(process.env.EXAMPLE, path);
+  const follower = await startServer(process.env.SERVER, path);
   const page = await open(browser, follower.admin);
   await logIn(page);
   await page.getByText(`The rules are only read from file ${path}: change them there.`).waitFor();

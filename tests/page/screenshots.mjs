@@ -1,6 +1,6 @@
 // Takes ten pictures of the page, after some minutes of load. Run by scripts/page.
 
-import { admin, freePort, load, logIn, open, startBrowser, startExample, startGateway, startRedis, until } from "./setting.mjs";
+import { admin, freePort, load, logIn, open, startBrowser, startGateway, startRedis, startServer, until } from "./setting.mjs";
 
 // The pictures in the docs. If you change the page, look at all other pictures too.
 const SHOWN = ["attack", "block", "phone", "redis-down"];
@@ -16,7 +16,7 @@ const ordinary = [
   { key: "app", path: "/", rate: wave(2, 4, 70) },
   { key: "mobile", path: "/search", rate: wave(1, 2, 30) },
 ];
-const stops = [load(server.gateway, ordinary)];
+const stops = [load(server, ordinary)];
 const at = seconds => until(`second ${seconds} of the load`, () => since() > seconds, 180_000);
 
 async function live(address, options) {
@@ -38,17 +38,17 @@ const phone = await live(server.admin, { colorScheme: "dark", viewport: { width:
 // Start a second gateway with rules and counters in Redis, while the load of the first gateway grows.
 const port = await freePort();
 let redis = startRedis(port);
-const example = await startExample(process.env.EXAMPLE, `redis://127.0.0.1:${port}`);
-stops.push(load(example.gateway, ordinary.map(client => ({ ...client, key: `pro_${client.key}` }))));
-const shared = await live(example.admin, { ...DESK, colorScheme: "dark" });
+const instance = await startServer(process.env.SERVER, `redis://127.0.0.1:${port}`);
+stops.push(load(instance, ordinary.map(client => ({ ...client, key: `pro_${client.key}` }))));
+const shared = await live(instance.admin, { ...DESK, colorScheme: "dark" });
 await shared.getByText("No rules are in force yet").waitFor();
 await at(5);
 await take(shared, "no-rules");
-await admin(example, "PUT", "rules", "limits:\n  - { name: second, quota: 10/second burst 20, key: header x-api-key }\n", { contentType: "application/yaml" });
+await admin(instance, "PUT", "rules", "limits:\n  - { name: second, quota: 10/second burst 20, key: header x-api-key }\n", { contentType: "application/yaml" });
 
 await at(75);
 await take(desk, "calm");
-stops.push(load(server.gateway, [
+stops.push(load(server, [
   { key: "scraper", path: "/search", rate: 60 },
   { key: "old integration", path: "/search", rate: () => (since() > 90 ? 12 : 0) },
 ]));
@@ -83,5 +83,5 @@ for (const [name, signal] of [["hung", "SIGSTOP"], ["gone", "SIGKILL"]]) {
 
 for (const stop of stops) stop();
 await browser.close();
-example.stop();
+instance.stop();
 redis.stop();

@@ -40,13 +40,17 @@ export function startRedis(port) {
   return { stop: () => child.kill("SIGKILL") };
 }
 
-/** Starts the example of a gateway, with rules in a file, or with counters and rules in the Redis at a URL. */
-export async function startExample(program, rules) {
-  const environment = { ...process.env, ADMIN_TOKEN: TOKEN, PORT: 0, ADMIN_PORT: 0, RULES: rules };
-  const child = spawn(program, { stdio: ["ignore", "pipe", "inherit"], env: environment });
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const address = async () => /http:.*/.exec((await lines.next()).value)[0];
-  return { gateway: await address(), admin: await address(), stop: () => child.kill() };
+/** Starts the server of gateways, with rules in a file, or with counters and rules in the Redis at a URL. */
+export async function startServer(program, rules) {
+  const [http, admin] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`];
+  const source = rules.startsWith("redis:") ? ["--rules", "redis", "--redis", rules] : ["--rules", rules];
+  // The default deadline of 15 ms is too short for a busy machine.
+  const ports = ["--http", http, "--admin", admin, "--grpc", "127.0.0.1:0", "--deadline", "1s"];
+  const environment = { ...process.env, TOWER_QUOTA_ADMIN_TOKEN: TOKEN };
+  const child = spawn(program, [...source, ...ports], { stdio: ["ignore", "ignore", "inherit"], env: environment });
+  const server = { gateway: `http://${http}`, forwards: true, admin: `http://${admin}`, stop: () => child.kill("SIGKILL") };
+  await until("the server listens", () => fetch(server.admin).then(() => true, () => false));
+  return server;
 }
 
 /** Calls the admin API as the person on call. Returns the text of the answer. */
@@ -59,21 +63,23 @@ export async function admin(server, method, path, body, { contentType = "applica
 }
 
 /** Sends requests of clients at rates a second until it is stopped. Returns the function that stops it. */
-export function load(gateway, clients) {
+export function load(server, clients) {
   const timers = clients.map(({ key, path, rate }) => {
     let due = 0;
     return setInterval(() => {
       for (due += (typeof rate === "function" ? rate() : rate) / 10; due >= 1; due -= 1) {
-        request(gateway, path, key).catch(() => {});
+        request(server, path, key).catch(() => {});
       }
     }, 100);
   });
   return () => timers.forEach(clearInterval);
 }
 
-/** Returns the status of a client's request. */
-export async function request(gateway, path, key) {
-  const response = await fetch(gateway + path, { headers: { "x-api-key": key }, signal: AbortSignal.timeout(5000) });
+/** Returns the status of a client's request. A server that only decides is asked as by a gateway. */
+export async function request({ gateway, forwards }, path, key) {
+  const forwarded = { "x-forwarded-method": "GET", "x-forwarded-uri": path, "x-forwarded-host": "localhost", "x-forwarded-for": "127.0.0.1" };
+  const headers = { "x-api-key": key, ...(forwards ? forwarded : {}) };
+  const response = await fetch(gateway + (forwards ? "/v1/auth" : path), { headers, signal: AbortSignal.timeout(5000) });
   await response.arrayBuffer();
   return response.status;
 }

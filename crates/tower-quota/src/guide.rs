@@ -28,7 +28,6 @@ files! {
     "examples-readme": "examples/README.md";
     "faults": "docs/reference/faults.md";
     "fetch_with_retry": "examples/clients/fetch_with_retry.mjs";
-    "gateway": "examples/gateway/gateway.rs";
     "memory-measurements": "docs/measurements/memory.md";
     "layer-measurements": "docs/measurements/layer.md";
     "metrics": "docs/reference/metrics.md";
@@ -41,7 +40,7 @@ files! {
     "peers": "docs/reference/peers.md";
     "redis-measurements": "docs/measurements/redis.md";
     "retry": "examples/clients/retry.go";
-    "rules_in_consul": "examples/gateway/rules_in_consul.rs";
+    "rules_in_consul": "examples/rules_in_consul/rules_in_consul.rs";
     "rules-end": "docs/reference/rules.md#end";
     "rules-include": "docs/reference/rules.md#include";
     "rules-limits": "docs/reference/rules.md#limits";
@@ -49,6 +48,7 @@ files! {
     "rules-reference": "docs/reference/rules.md";
     "rules-tiers": "docs/reference/rules.md#tiers-assignments-overrides";
     "security": "SECURITY.md";
+    "server": "docs/reference/server.md";
     "server-readme": "crates/tower-quota-server/README.md";
     "servers": "docs/reference/servers.md";
     "simulation": "docs/reference/simulation.md";

@@ -10,7 +10,6 @@
 mod consul;
 mod custom_store;
 mod example;
-mod gateway;
 mod grpc;
 mod hostile;
 mod http;

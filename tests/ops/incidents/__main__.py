@@ -1,4 +1,4 @@
-"""Plays incidents on two gateways with a real Redis and Prometheus, and prints a table: `scripts/ops --incidents` runs it.
+"""Plays incidents on two servers with a real Redis and Prometheus, and prints a table: `scripts/ops --incidents` runs it.
 
     python3 tests/ops/incidents GATEWAY TOOL [--page FILE] [NAME ...]
 
@@ -42,7 +42,7 @@ def play(incident, programs, prometheus):
 
 def main():
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("gateway", type=lambda path: str(Path(path).resolve()))
+    arguments.add_argument("server", type=lambda path: str(Path(path).resolve()))
     arguments.add_argument("tool", type=lambda path: str(Path(path).resolve()))
     arguments.add_argument("--page", type=Path)
     arguments.add_argument("names", nargs="*")
@@ -52,7 +52,7 @@ def main():
     try:
         # Incidents mostly wait for alerts, so several run at once.
         with ThreadPoolExecutor(7) as pool:
-            programs = (given.gateway, given.tool)
+            programs = (given.server, given.tool)
             played = list(pool.map(lambda incident: play(incident, programs, prometheus), chosen))
     finally:
         prometheus.stop()

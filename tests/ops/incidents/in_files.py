@@ -2,11 +2,11 @@
 import os
 from pathlib import Path
 
-from processes import Gateway
+from processes import Server
 from setting import seconds
 
-SHIPPED = Path("examples/gateway/rules.yaml").read_text()
-# The user of the gateway, who must have no permission to read a file.
+SHIPPED = Path("ops/limits/rules.yaml").read_text()
+# The user of the server, who must have no permission to read a file.
 NOBODY = 65534 if os.getuid() == 0 else None
 
 
@@ -49,14 +49,14 @@ def broken_files(start):
             path.resolve().chmod(0)
         else:
             swap(site.folder, str(number), text)
-        noticed.append(site.everywhere(f"{mistake}: the mistake is named", Gateway.mistake))
-        site.everywhere("the old limit holds", lambda gateway: gateway.shows('"second";q=20'))
-        site.say(f"    {site.gateways[0].mistake()}")
+        noticed.append(site.everywhere(f"{mistake}: the mistake is named", Server.mistake))
+        site.everywhere("the old limit holds", lambda server: server.shows('"second";q=20'))
+        site.say(f"    {site.servers[0].mistake()}")
         if mistake in ("a typo", "a deleted file"):
             alert = {"a typo": "TowerQuotaRulesRejected", "a deleted file": "TowerQuotaRulesUnreachable"}[mistake]
             fired[mistake] = site.fires(alert)
         swap(site.folder, f"{number}-fixed", SHIPPED)
-        fixed.append(site.everywhere(f"{mistake}: in force again", lambda gateway: not gateway.mistake()))
+        fixed.append(site.everywhere(f"{mistake}: in force again", lambda server: not server.mistake()))
     site.steps = []
     site.row(
         f"a broken file: {', '.join(mistakes)}",
@@ -73,12 +73,12 @@ def cut_file(start):
     assert "everyone" in cut and "second burst" not in cut
     site.begin_fault()
     swap(site.folder, "cut", cut)
-    noticed = site.everywhere("the mistake is named", Gateway.mistake)
-    site.say(f"    {site.gateways[0].mistake()}")
+    noticed = site.everywhere("the mistake is named", Server.mistake)
+    site.say(f"    {site.servers[0].mistake()}")
     alert = site.fires("TowerQuotaRulesRejected")
-    site.everywhere("the limit `second` holds", lambda gateway: gateway.shows('"second"'))
+    site.everywhere("the limit `second` holds", lambda server: server.shows('"second"'))
     swap(site.folder, "whole", SHIPPED)
-    took = site.everywhere("in force again", lambda gateway: not gateway.mistake())
+    took = site.everywhere("in force again", lambda server: not server.mistake())
     site.row(
         "a file cut at the end of a line", f"`health` and the log name it after {seconds(noticed)}, `RulesRejected` after {seconds(alert)}",
         f"the old limits hold; `health` is right {seconds(took)} after the whole file",
@@ -89,7 +89,7 @@ def config_map(start):
     site = start(in_file)
     site.begin_fault()
     swap(site.folder, "2", SHIPPED.replace("10/second burst 20", "10/second burst 25"))
-    took = site.everywhere("the new limit is in force", lambda gateway: gateway.shows('"second";q=25'))
+    took = site.everywhere("the new limit is in force", lambda server: server.shows('"second";q=25'))
     site.steps = []
     assert "file" in site.tool("audit", "--count", "1")
     site.row("a swap of the config map", "an audit record", f"in force on both after {seconds(took)}")

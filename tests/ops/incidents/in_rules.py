@@ -2,7 +2,7 @@
 import time
 from pathlib import Path
 
-from processes import Gateway, until
+from processes import Server, until
 from setting import document, seconds
 
 
@@ -20,7 +20,7 @@ def wrong_unit(start):
     site.tool("diff", "1", "2", code=1)
     site.tool("rollback", "1", "--expect", "2", "--comment", "a minute was meant to be a second")
     # Seldom enough that the client stays within the quota.
-    took = site.everywhere("clients are admitted", lambda gateway: gateway.status("client 1") == 200, again=0.5)
+    took = site.everywhere("clients are admitted", lambda server: server.status("client 1") == 204, again=0.5)
     site.row("a wrong unit in a quota", f"`RefusalsHigh` after {seconds(alert)}", f"admitted again after {seconds(took)}")
 
 
@@ -32,12 +32,12 @@ def lost_limit(start):
     said = site.tool("put", site.write("rules.yaml", without), code=1)
     assert "second" in said, said
     site.put(without, "1")
-    site.everywhere("the log names the limit", lambda gateway: "second" in gateway.log.read_text())
+    site.everywhere("the log names the limit", lambda server: "second" in server.log.read_text())
     site.steps = []
     site.tool("history")
     site.tool("diff", "1", "2", code=1)
     site.tool("rollback", "1", "--expect", "2", "--comment", "the limit is missed")
-    took = site.everywhere("the limit holds again", lambda gateway: gateway.shows('"second"'))
+    took = site.everywhere("the limit holds again", lambda server: server.shows('"second"'))
     site.row("a removed limit", "`put` names the limit before the change, the log after it", f"the limit holds again after {seconds(took)}")
 
 
@@ -53,7 +53,7 @@ def two_operators(start):
     site.tool("put", "ann.yaml")
     site.steps = []
     site.tool("put", "bob.yaml", code=1, on=1)
-    site.everywhere("version 2 is in force", lambda gateway: gateway.version() == 2)
+    site.everywhere("version 2 is in force", lambda server: server.version() == 2)
     site.tool("show", "--output", "bob.yaml", on=1)
     path = Path(site.folder, "bob.yaml")
     path.write_text(path.read_text().replace("50000", "60000"))
@@ -71,7 +71,7 @@ def rollback_twice(start):
     site.begin_fault()
     site.tool("rollback", "1", "--expect", "2")
     site.tool("rollback", "1", "--expect", "2", on=1)
-    newest = site.gateways[0].version()
+    newest = site.servers[0].version()
     assert newest == 3, newest
     site.row("two operators roll back at once", "the second command says that nothing changes", "one new version")
 
@@ -85,7 +85,7 @@ def invalid_rollback(start):
     site.begin_fault()
     said = site.tool("rollback", "1", "--expect", "2", code=1)
     assert "fortnight" in said, said
-    assert all(gateway.version() == 2 for gateway in site.gateways)
+    assert all(server.version() == 2 for server in site.servers)
     site.row("a rollback to a version that is no longer valid", "the command fails, with the place and the fix", "version 2 stays in force")
 
 
@@ -101,18 +101,18 @@ def many_rules(start):
     put = site.steps[-1][1]
     site.steps = []
     site.tool("rollback", "1", "--expect", "2")
-    back = site.everywhere("version 3 is in force", lambda gateway: gateway.version() == 3)
-    site.row("10,000 rules", f"`put` takes {seconds(put)}, and the other gateway follows after {seconds(took)}", f"rolled back on both after {seconds(back)}")
+    back = site.everywhere("version 3 is in force", lambda server: server.version() == 3)
+    site.row("10,000 rules", f"`put` takes {seconds(put)}, and the other server follows after {seconds(took)}", f"rolled back on both after {seconds(back)}")
 
 
 def without_rules(start):
     site = start()
     site.begin_fault()
-    assert all(gateway.ready() == 503 for gateway in site.gateways)
+    assert all(server.ready() == 503 for server in site.servers)
     alert = site.fires("TowerQuotaNoRules")
     site.steps = []
     took = site.put(document(), "none")
-    healthy = site.everywhere("healthy", Gateway.is_healthy)
+    healthy = site.everywhere("healthy", Server.is_healthy)
     site.row(
         "an instance without rules", f"`/v1/ready` says 503 at once, `NoRules` after {seconds(alert)}",
         f"in force on both after {seconds(took)}, healthy after {seconds(took + healthy)}",
@@ -128,8 +128,8 @@ def shadow(start):
     uncounted = 0
     for number in range(300):
         # Below ten requests a second of each client.
-        status, fields = site.gateways[number % 2].ask(f"client {number % 3}")
-        assert status == 200, status
+        status, fields = site.servers[number % 2].ask(f"client {number % 3}")
+        assert status == 204, status
         uncounted += fields.get("x-ratelimit-policy") == "degraded"
         time.sleep(0.05)
     query = f'sum(tower_quota_decisions_total{{job="{site.name}",limit="tried",outcome="shadowed"}})'

@@ -20,15 +20,15 @@ def flood(start):
     # The command asks for `--force`, because most requests are of this client.
     site.tool("block", f"hash:{client}", "--for", "1h", "--reason", "a stolen key", code=1)
     site.tool("block", f"hash:{client}", "--for", "1h", "--reason", "a stolen key", "--force")
-    took = site.everywhere("the client gets 403", lambda gateway: gateway.status("a stolen key") == 403)
-    assert all(gateway.status("calm 1") == 200 for gateway in site.gateways)
+    took = site.everywhere("the client gets 403", lambda server: server.status("a stolen key") == 403)
+    assert all(server.status("calm 1") == 204 for server in site.servers)
     site.row("one client floods", f"`RefusalsHigh` after {seconds(alert)}", f"403 on both after {seconds(took)}, others are admitted")
 
 
 def complaint(start):
     site = start()
     site.put(document("10/hour burst 20"), "none")
-    other = site.gateways[1]
+    other = site.servers[1]
     until("the customer is refused", lambda: other.ask("a customer", {"x-request-id": "4711"})[0] == 429)
     now = datetime.datetime.now(datetime.timezone.utc)
     site.begin_fault()
@@ -37,7 +37,7 @@ def complaint(start):
     said = site.tool("peek", "second", "a customer", code=1)
     assert "unknown client" not in said, said
     site.tool("reset", "second", "a customer", "--comment", "ticket 42")
-    took = site.everywhere("the customer is admitted", lambda gateway: gateway.status("a customer") == 200)
+    took = site.everywhere("the customer is admitted", lambda server: server.status("a customer") == 204)
     site.row('"Why was I refused at 02:13?"', "`refusals` has the time, limit, hash, wait, version and request id", f"released on both after {seconds(took)}")
 
 
@@ -47,8 +47,8 @@ def override(start):
     site.begin_fault()
     site.tool("override", "a customer", "--limit", "second", "--quota", "500/second", "--for", "10s", "--reason", "launch day")
     ends = time.monotonic() + 10
-    is_raised = lambda gateway: gateway.shows('"second";q=500', "a customer")
+    is_raised = lambda server: server.shows('"second";q=500', "a customer")
     took = site.everywhere("the override holds", is_raised)
-    site.everywhere("the override has ended", lambda gateway: not is_raised(gateway))
+    site.everywhere("the override has ended", lambda server: not is_raised(server))
     late = abs(time.monotonic() - ends)
     site.row("another quota for one client, until an end", "nothing to notice", f"holds on both after {seconds(took)}, ends {seconds(late)} from its time")

@@ -1,6 +1,7 @@
-"""A Redis and a gateway, each a process of its own."""
+"""A Redis and a server, each a process of its own."""
 import json
 import os
+import re
 import socket
 import subprocess
 import time
@@ -10,6 +11,8 @@ from pathlib import Path
 
 TOKEN = "the-token-of-the-incidents"
 AGAIN = 0.02
+# The request of a client, as a gateway describes it.
+FORWARDED = {"x-forwarded-method": "GET", "x-forwarded-uri": "/", "x-forwarded-host": "localhost", "x-forwarded-for": "192.0.2.1"}
 
 
 def free_port():
@@ -58,25 +61,31 @@ class Redis:
         self.process.wait()
 
 
-class Gateway:
-    """A process of the example, with a copy of the rules of its own."""
+class Server:
+    """A process of the server, with a copy of the rules of its own."""
 
     def __init__(self, program, folder, number, variables, user):
-        self.log = Path(folder, f"gateway-{number}.log")
-        own = {"HOST": "127.0.0.1", "PORT": "0", "ADMIN_PORT": "0", "LOCAL_COPY": str(Path(folder, f"copy-{number}", "rules"))}
-        Path(own["LOCAL_COPY"]).parent.mkdir(mode=0o777)
+        self.log = Path(folder, f"server-{number}.log")
+        copy = Path(folder, f"copy-{number}", "rules")
+        copy.parent.mkdir(mode=0o777)
         if user:
-            os.chown(Path(own["LOCAL_COPY"]).parent, user, -1)
+            os.chown(copy.parent, user, -1)
+        own = {f"TOWER_QUOTA_{port}": "127.0.0.1:0" for port in ("GRPC", "HTTP", "ADMIN")} | {"TOWER_QUOTA_RULES_COPY": str(copy)}
         with self.log.open("w") as log:
             environment = {"PATH": os.environ["PATH"], **own, **variables}
-            self.process = subprocess.Popen([program], env=environment, stdout=subprocess.PIPE, stderr=log, text=True, user=user)
-        lines = (self.process.stdout.readline() for _ in range(2))
-        self.address, self.admin = (line.strip().rpartition("http://")[2] for line in lines)
-        assert self.admin, self.log.read_text()
+            self.process = subprocess.Popen([program], env=environment, stdout=log, stderr=log, text=True, user=user)
+        until("the server serves", lambda: self.process.poll() is not None or self.addresses())
+        assert self.process.poll() is None, self.log.read_text()
+        _, self.address, self.admin = self.addresses()
+
+    def addresses(self):
+        """Returns the addresses for gRPC, HTTP and operators, which the first line of the server names."""
+        line = re.search(r"serves gRPC on .*\n", self.log.read_text())
+        return line and re.findall(r"127\.0\.0\.1:\d+", line[0])[:3]
 
     def ask(self, key, headers=None):
-        """Sends a request of a client. Returns the status and the header fields."""
-        return get(self.address, "/", {"x-api-key": key, **(headers or {})})
+        """Asks for a request of a client, as a gateway does. Returns the status and the header fields."""
+        return get(self.address, "/v1/auth", {"x-api-key": key, **FORWARDED, **(headers or {})})
 
     def ready(self):
         return get(self.admin, "/v1/ready", {})[0]

@@ -13,7 +13,7 @@ from processes import free_port
 
 
 class Prometheus:
-    """Scrapes all gateways every five seconds. Each incident is a job."""
+    """Scrapes all servers every five seconds. Each incident is a job."""
 
     def __init__(self, alerts):
         self.folder = tempfile.mkdtemp(prefix="prometheus-")
@@ -22,7 +22,7 @@ class Prometheus:
         settings = {
             "global": {"scrape_interval": "5s", "evaluation_interval": "5s"},
             "rule_files": [str(Path(alerts).resolve())],
-            "scrape_configs": [{"job_name": "gateway", "file_sd_configs": [{"files": ["targets.json"], "refresh_interval": "1s"}]}],
+            "scrape_configs": [{"job_name": "server", "file_sd_configs": [{"files": ["targets.json"], "refresh_interval": "1s"}]}],
         }
         Path(self.folder, "prometheus.yml").write_text(json.dumps(settings))
         port = free_port()

@@ -1,4 +1,4 @@
-"""Two gateways with a Redis of their own, and what happens in an incident."""
+"""Two servers with a Redis of their own, and what happens in an incident."""
 import os
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ import time
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-from processes import TOKEN, Gateway, Redis, until
+from processes import FORWARDED, TOKEN, Redis, Server, until
 
 
 def document(quota="10/second burst 20", more=""):
@@ -37,20 +37,21 @@ class Site:
         self.steps, self.stopped, self.written = [], threading.Event(), None
         tokens = Path(self.folder, "tokens")
         tokens.write_text(f"on-call:rules:{TOKEN}\n")
-        variables = {"NAME": name, "ADMIN_TOKENS": str(tokens)}
-        variables |= {"RULES": rules(self.folder), "REDIS_URL": self.redis.url} if rules else {"RULES": self.redis.url}
-        self.gateways = [Gateway(self.program, self.folder, number, variables, user) for number in (1, 2)]
+        variables = {"CACHE_KEY_PREFIX": name, "TOWER_QUOTA_ADMIN_TOKENS": str(tokens), "REDIS_URL": self.redis.url}
+        variables["TOWER_QUOTA_RULES"] = rules(self.folder) if rules else "redis"
+        self.servers = [Server(self.program, self.folder, number, variables, user) for number in (1, 2)]
         self.began = time.monotonic()
-        prometheus.add(name, [gateway.admin for gateway in self.gateways])
+        prometheus.add(name, [server.admin for server in self.servers])
         # The first call of a store connects.
-        self.everywhere("requests are counted", Gateway.counts)
+        if rules:
+            self.everywhere("requests are counted", Server.counts)
 
     def say(self, text):
         print(f"{time.monotonic() - self.began:7.2f}  {self.name}: {text}", flush=True)
 
     def tool(self, *words, code=0, on=0):
         """Runs the command as a person does, which is a step of the fix. Returns what it prints."""
-        address = f"http://{self.gateways[on].admin}"
+        address = f"http://{self.servers[on].admin}"
         environment = {**os.environ, "TOWER_QUOTA_ADMIN": address, "TOWER_QUOTA_TOKEN": TOKEN}
         began = time.monotonic()
         ran = subprocess.run([self.tool_path, *words], env=environment, cwd=self.folder, capture_output=True, text=True, timeout=60)
@@ -71,16 +72,16 @@ class Site:
         return name
 
     def load(self, key, rate):
-        """Sends requests of a client to both gateways in turn, until the end of the incident."""
+        """Sends requests of a client to both servers in turn, until the end of the incident."""
         threading.Thread(target=self._send, args=(key, rate), daemon=True).start()
 
     def _send(self, key, rate):
-        connections = [HTTPConnection(gateway.address, timeout=10) for gateway in self.gateways]
+        connections = [HTTPConnection(server.address, timeout=10) for server in self.servers]
         began, sent = time.monotonic(), 0
         while not self.stopped.is_set():
             connection = connections[sent % 2]
             try:
-                connection.request("GET", "/", headers={"x-api-key": key})
+                connection.request("GET", "/v1/auth", headers={"x-api-key": key, **FORWARDED})
                 connection.getresponse().read()
             except (HTTPException, OSError):
                 connection.close()
@@ -88,16 +89,16 @@ class Site:
             self.stopped.wait(max(0.0, began + sent / rate - time.monotonic()))
 
     def everywhere(self, what, check, **options):
-        """Waits until a check holds on both gateways. Returns the seconds of the wait."""
-        took = until(what, lambda: all(check(gateway) for gateway in self.gateways), **options)
+        """Waits until a check holds on both servers. Returns the seconds of the wait."""
+        took = until(what, lambda: all(check(server) for server in self.servers), **options)
         self.say(f"{what}, after {took:.2f} s")
         return took
 
     def put(self, text, expect="any", **options):
-        """Puts rules, which is a step, and waits until both gateways have them. Returns the wait."""
+        """Puts rules, which is a step, and waits until both servers have them. Returns the wait."""
         self.tool("put", self.write("rules.yaml", text), "--expect", expect, **options)
-        newest = self.gateways[options.get("on", 0)].version()
-        return self.everywhere(f"version {newest} is in force on both", lambda gateway: gateway.version() == newest)
+        newest = self.servers[options.get("on", 0)].version()
+        return self.everywhere(f"version {newest} is in force on both", lambda server: server.version() == newest)
 
     def fires(self, alert, deadline=400):
         """Waits for an alert. Returns the seconds since the begin of the fault."""
@@ -109,11 +110,11 @@ class Site:
     def begin_fault(self):
         # An alert on an increase needs a figure from before.
         scraped = f'sum(up{{job="{self.name}"}})'
-        until("Prometheus scrapes both", lambda: self.prometheus.sum(scraped) == len(self.gateways))
+        until("Prometheus scrapes both", lambda: self.prometheus.sum(scraped) == len(self.servers))
         self.fault, self.steps = time.monotonic(), []
 
     def is_logged(self, text):
-        return any(text in gateway.log.read_text() for gateway in self.gateways)
+        return any(text in server.log.read_text() for server in self.servers)
 
     def row(self, incident, noticed, afterwards):
         """Writes the row of the incident, with the steps since the begin of the fault."""
@@ -124,8 +125,8 @@ class Site:
 
     def stop(self):
         self.stopped.set()
-        for gateway in self.gateways:
-            gateway.process.kill()
-            gateway.process.wait()
+        for server in self.servers:
+            server.process.kill()
+            server.process.wait()
         self.redis.kill()
         shutil.rmtree(self.folder, ignore_errors=True)

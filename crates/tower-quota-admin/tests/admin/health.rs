@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
-use tower_quota_admin::{AdminOptions, ProblemKind};
+use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+use tower_quota_admin::{AdminOptions, ProblemKind, router};
 use tower_quota_dev::RedisServer;
-use tower_quota_live::{LiveOptions, MemoryRules};
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, WithoutRules};
 use tower_quota_redis::RedisStore;
+use tower_quota_rules::Rules;
 
-use crate::server::{Instance, RULES, options, problem, send};
+use crate::server::{Instance, RULES, options, problem, send, serve};
 
 #[tokio::test]
 async fn health_names_rules_and_stores() {
@@ -25,6 +27,24 @@ async fn health_names_rules_and_stores() {
     assert_eq!(health["rules"]["in_force"]["number"], 1);
     assert_eq!(health["stores"][0]["name"], "memory");
     assert_eq!(health["stores"][0]["figures"]["entries"], 1);
+}
+
+#[tokio::test]
+async fn health_names_limits_before_the_first_rules() {
+    let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
+    let limits = WithoutRules::Fallback(Rules::parse(RULES).unwrap());
+    let live_options = LiveOptions::new().without_rules(limits);
+    let live = LiveRules::start(layer.handle(), MemoryRules::new(), live_options)
+        .await
+        .unwrap();
+    let instance = Instance {
+        admin: serve(router(live, options()).unwrap()).await,
+        ..Instance::start().await
+    };
+    assert_eq!(
+        instance.json("/v1/health").await["problems"][0],
+        "No rules are in force yet: the limits of the program hold until you put rules."
+    );
 }
 
 /// Starts an instance that counts in this Redis, with rules.

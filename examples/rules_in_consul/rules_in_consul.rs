@@ -4,7 +4,7 @@
 //! Run the example, with Consul in another terminal:
 //!
 //!     consul agent -dev
-//!     ADMIN_TOKEN=an-example-token cargo run --release -p tower-quota-gateway --example rules_in_consul
+//!     ADMIN_TOKEN=an-example-token cargo run --release -p tower-quota-rules-in-consul --example rules_in_consul
 //!
 //! Set these variables:
 //!
@@ -71,7 +71,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let rules = ConsulRules::connect(&variable("CONSUL", "http://127.0.0.1:8500"), "orders");
     // Until you put the first rules, apply these limits.
-    let fallback = Rules::parse(include_str!("rules.yaml"))?;
+    let fallback = Rules::parse("limits: [{ name: address, quota: 200/second, key: client_ip }]")?;
     // Consul keeps the documents. Blocks, overrides and audit records live in the memory of this instance, and
     // `/v1/health` says so. To share them, add `blocks_in(RedisRules::new(..)?)` to the options.
     let options = LiveOptions::new().without_rules(WithoutRules::Fallback(fallback));
@@ -87,7 +87,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("admin on http://{admin_address}");
     println!(
         "try:  curl -H \"Authorization: Bearer $ADMIN_TOKEN\" -H 'If-None-Match: *' -H 'Content-Type: application/yaml' \
-         -T examples/gateway/rules.yaml http://{admin_address}/v1/rules"
+         -T ops/limits/rules.yaml http://{admin_address}/v1/rules"
     );
     tokio::spawn(serve_admin(admins, admin));
     let app = Router::new().fallback(async || "hello\n").layer(layer);
