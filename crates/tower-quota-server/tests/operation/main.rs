@@ -10,4 +10,5 @@ mod flags;
 mod health;
 mod metrics;
 mod ports;
+mod several;
 mod support;

@@ -185,7 +185,7 @@ pub(crate) fn post(address: SocketAddr, path: &str, body: &str) -> (u16, String)
     send(address, &head, body).unwrap()
 }
 
-fn send(address: SocketAddr, head: &str, body: &str) -> std::io::Result<(u16, String)> {
+pub(crate) fn send(address: SocketAddr, head: &str, body: &str) -> std::io::Result<(u16, String)> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
     let request = format!("{head}host: server\r\nconnection: close\r\n\r\n{body}");
