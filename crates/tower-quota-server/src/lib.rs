@@ -1,8 +1,10 @@
 //! A rate limit server for gateways and services in any language.
 //!
-//! The program `tower-quota-server` serves the limits of a folder to Envoy, with counters in memory or in Redis:
+//! The program `tower-quota-server` serves the limits of a document over HTTP, and the limits of a folder to Envoy. Counters
+//! are in memory or in Redis:
 //!
 //! ```text
+//! tower-quota-server --rules rules.yaml
 //! tower-quota-server --envoy ratelimit/ --redis redis://redis.internal/
 //! ```
 //!

@@ -30,6 +30,21 @@ pub(super) struct LoadedSource {
     pub(super) first: Option<Result<EnvoyConfig, Problems>>,
 }
 
+impl LoadedSource {
+    /// Returns the place with the numbers of domains and limits.
+    pub(super) fn summary(&self) -> String {
+        let place = &self.place;
+        match &self.first {
+            Some(Ok(config)) => format!(
+                "{place} (domains: {}, limits: {})",
+                config.domains(),
+                config.limits()
+            ),
+            Some(Err(_)) | None => format!("{place} (no limits yet)"),
+        }
+    }
+}
+
 impl Loaded {
     /// Loads what the flags name. A check keeps away from Redis, and writes no copy of documents.
     pub(super) async fn load(options: &Options, is_check: bool) -> Result<Self, StartErrors> {

@@ -91,12 +91,7 @@ impl BoundServer {
         let mut limits = Vec::new();
         if let (Some(loaded), Some(door)) = (loaded.source, &parts.envoy) {
             let source = health.source(&loaded.place);
-            let count = loaded.first.as_ref().map(|first| match first {
-                Ok(config) => format!("domains: {}, limits: {}", config.domains(), config.limits()),
-                Err(_) => "no limits yet".to_owned(),
-            });
-            let count = count.unwrap_or_else(|| "no limits yet".into());
-            limits.push(format!("{} ({count})", loaded.place));
+            limits.push(loaded.summary());
             if let Some(first) = loaded.first {
                 followers::put(first, door, &source);
             }

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use std::sync::Arc;
+
 use tower_quota_core::{BoxStore, RefusalCache};
 use tower_quota_live::{FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, WithoutRules};
 
