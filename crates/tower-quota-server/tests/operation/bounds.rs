@@ -7,6 +7,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::Channel;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
+use tonic_prost::ProstCodec;
 use tower_quota_server::options::Options;
 use tower_quota_server::serve::BoundServer;
 
@@ -52,6 +57,11 @@ async fn start(flags: &[&str]) -> Running {
         })),
         _files: files,
     }
+}
+
+async fn channel(address: SocketAddr) -> Channel {
+    let channel = Channel::from_shared(format!("http://{address}")).unwrap();
+    channel.connect().await.unwrap()
 }
 
 /// Sends bytes on a new connection, and waits until the server closes the connection. Returns the answer.
@@ -133,6 +143,36 @@ async fn body_that_does_not_end_is_answered() {
     let head = "POST /v1/check HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{";
     let answer = closed(server.http, head.as_bytes()).await;
     assert!(answer.starts_with(b"HTTP/1.1 408 "), "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_that_does_not_end_gets_an_error() {
+    let server = start(&[]).await;
+    let mut client = tonic::client::Grpc::new(channel(server.grpc).await);
+    client.ready().await.unwrap();
+    let codec = ProstCodec::<HealthCheckRequest, HealthCheckResponse>::default();
+    let path = PathAndQuery::from_static("/grpc.health.v1.Health/Check");
+    let silent = tonic::Request::new(tokio_stream::pending());
+    let status = client.streaming(silent, path, codec).await.unwrap_err();
+    assert_eq!(status.code(), tonic::Code::DeadlineExceeded, "{status}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_connection_ends_between_calls() {
+    let server = start(&["--grpc-age", "1m", "--grpc-age-grace", "1s"]).await;
+    let mut health = HealthClient::new(channel(server.grpc).await);
+    let mut pauses = tokio::time::interval(core::time::Duration::from_secs(7));
+    for _ in 0..30 {
+        pauses.tick().await;
+        let request = HealthCheckRequest::default();
+        assert_eq!(health.check(request).await.unwrap().into_inner().status, 1);
+    }
+    let request = b"GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    let metrics = String::from_utf8(closed(server.admin, request).await).unwrap();
+    assert!(
+        metrics.contains("{port=\"grpc\",reason=\"age\"}"),
+        "{metrics}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
