@@ -1,9 +1,9 @@
 //! A server that runs until a signal.
 //!
-//! 1. [`load`] opens limits, counters and certificates, and collects all errors.
-//! 2. [`doors`] makes the router of each port.
-//! 3. [`connections`] serves the routers, with bounds.
-//! 4. [`followers`] read changed files, ask Redis, and report the [`health`].
+//! 1. `load` opens limits, counters and certificates, and collects all errors.
+//! 2. `doors` makes the router of each port.
+//! 3. `connections` serves the routers, with bounds.
+//! 4. `followers` read changed files, ask Redis, and report the `health`.
 //!
 //! After the signal, the server is not ready, waits for balancers to notice, ends its ports and the running requests, and
 //! closes the counters.
