@@ -26,7 +26,7 @@ pub struct EnvoySource(Kind);
 #[derive(Debug)]
 enum Kind {
     Files(EnvoyFiles),
-    Xds(Subscription),
+    Xds(Box<Subscription>),
 }
 
 impl EnvoySource {
@@ -43,7 +43,7 @@ impl EnvoySource {
     /// Returns an option that cannot be used, such as a certificate that cannot be read.
     pub fn xds(options: &XdsOptions, merge: bool) -> Result<Self, Problems> {
         let subscription = Subscription::new(options, merge)?;
-        Ok(Self(Kind::Xds(subscription)))
+        Ok(Self(Kind::Xds(Box::new(subscription))))
     }
 
     /// Waits for the next limits. The first call returns the first limits.

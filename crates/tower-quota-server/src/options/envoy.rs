@@ -79,6 +79,14 @@ pub struct EnvoyFlags {
     /// Adds the descriptors and the metadata of limits to responses.
     #[arg(long, env = "RESPONSE_DYNAMIC_METADATA", value_parser = FalseyValueParser::new())]
     pub dynamic_metadata: bool,
+    /// The body of the responses that the gateway makes of refused calls.
+    #[arg(
+        long,
+        env = "TOWER_QUOTA_REFUSAL_BODY",
+        value_name = "TEXT",
+        default_value = ""
+    )]
+    pub refusal_body: String,
 }
 
 /// Where the limits of Envoy come from.
@@ -129,6 +137,7 @@ impl EnvoyFlags {
             near_limit_percent: self.near_limit,
             headers: self.headers.then_some(names),
             dynamic_metadata: self.dynamic_metadata,
+            refusal_body: self.refusal_body.clone().into(),
             ..EnvoyOptions::default()
         }
     }

@@ -340,7 +340,9 @@ async fn ended_and_failed_streams_are_opened_again() {
 #[tokio::test]
 async fn large_response_is_read_within_the_bound() {
     let mut server = ControlPlane::start("127.0.0.1:0", None);
-    let mut source = source(&server);
+    // The reference's default, which means none.
+    let options = options(server.address, &["--xds-bytes", "0"]);
+    let mut source = EnvoySource::xds(&options, false).unwrap();
     let large = (0..100_000).map(|number| limit(&format!("{number:0100}"), 5));
     let large = resource("a", large.collect());
     assert!(large.value.len() > 10 << 20, "{}", large.value.len());

@@ -13,6 +13,9 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// The time after which the system finds a connection without an answer dead.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
+/// The most bytes of a response, if the option does not say it.
+const LARGEST: usize = 16 << 20;
+
 /// How to reach an xDS server.
 #[derive(Clone, Debug, clap::Args)]
 #[non_exhaustive]
@@ -40,12 +43,12 @@ pub struct XdsOptions {
         default_value = "3s"
     )]
     pub longest_pause: DurationText,
-    /// The most bytes of an xDS response.
+    /// The most bytes of an xDS response. 0 stands for the default.
     #[arg(
         long = "xds-bytes",
         env = "XDS_CLIENT_GRPC_OPTIONS_MAX_MSG_SIZE_IN_BYTES",
         value_name = "BYTES",
-        default_value_t = 16 << 20
+        default_value_t = LARGEST
     )]
     pub largest_response: usize,
     /// Connects to the xDS server over TLS.
@@ -84,6 +87,13 @@ pub struct XdsOptions {
 }
 
 impl XdsOptions {
+    pub(super) const fn largest_response(&self) -> usize {
+        match self.largest_response {
+            0 => LARGEST,
+            bytes => bytes,
+        }
+    }
+
     /// Reads the files for TLS, which may have changed.
     pub(super) fn endpoint(&self) -> Result<Endpoint, String> {
         let scheme = if self.tls { "https" } else { "http" };

@@ -99,7 +99,7 @@ impl Subscription {
         // The channel is new, so it has a place.
         let _ = requests.try_send(self.request());
         let mut client = AggregatedDiscoveryServiceClient::new(channel)
-            .max_decoding_message_size(self.options.largest_response);
+            .max_decoding_message_size(self.options.largest_response());
         let outgoing = ReceiverStream::new(outgoing);
         let responses = client.stream_aggregated_resources(outgoing).await;
         let responses = responses.map_err(|status| format!("{status}: is this an xDS server?"))?;
@@ -141,9 +141,9 @@ impl Subscription {
                 });
             }
         }
-        let stream = self.stream.as_ref();
-        let sent = stream.map(|stream| stream.requests.try_send(request));
-        if let Some(Err(_)) = sent {
+        if let Some(stream) = &self.stream
+            && stream.requests.try_send(request).is_err()
+        {
             // The server does not read its stream.
             self.stream = None;
         }
