@@ -11,7 +11,7 @@
 //!
 //! The layer decides the request that the fields describe, with the other fields as the client sent them, and with the
 //! client as its peer. So a document needs no `client_ip` for the gateway. Conditions on a path match the path as sent, and the
-//! plain path without encoded letters, repeated slashes and dots. Exemptions must match both.
+//! plain path without encoded letters, repeated slashes, parameters and dots. Exemptions must match both.
 //!
 //! | answer | status |
 //! |---|---|

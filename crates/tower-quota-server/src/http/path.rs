@@ -28,7 +28,8 @@ fn plain(path: &str) -> String {
     let path = decode(path);
     let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/') {
-        match segment {
+        // Servers in Java ignore parameters, such as `;v=1`.
+        match segment.split(';').next().unwrap_or_default() {
             "" | "." => {}
             ".." => _ = segments.pop(),
             segment => segments.push(segment),

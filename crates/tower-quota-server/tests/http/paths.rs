@@ -23,6 +23,8 @@ async fn spellings_of_a_path_are_limited() {
         "/api%2Flogin",
         "/%2e%2E/api/%2e/login?a=b",
         "/static/../api/login",
+        "/api;v=1/login%3Ba=b",
+        "/api/x/..;/login",
     ];
     for spelling in spellings {
         let server = Server::start(RULES).await;
