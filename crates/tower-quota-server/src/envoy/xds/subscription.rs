@@ -15,6 +15,8 @@ use crate::messages::{Node, Status};
 
 /// The code `INVALID_ARGUMENT`.
 const INVALID: i32 = 3;
+/// The shortest pause, whatever the option says.
+const SHORTEST: Duration = Duration::from_millis(20);
 /// How often the pause doubles.
 const DOUBLINGS: u32 = 5;
 
@@ -164,7 +166,7 @@ impl Subscription {
 
 /// Returns a pause that doubles with each failure, with jitter of at most half.
 fn pause(longest: Duration, failures: u32) -> Duration {
-    let full = longest / (1 << DOUBLINGS.saturating_sub(failures));
+    let full = (longest / (1 << DOUBLINGS.saturating_sub(failures))).max(SHORTEST);
     let part = RandomState::new().hash_one(failures) % 1_000;
     full * (1_000 + u32::try_from(part).unwrap_or(0)) / 2_000
 }
@@ -177,15 +179,17 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_longest() {
-        let longest = Duration::from_millis(3_200);
-        for (failures, full) in [
-            (1, 200),
-            (2, 400),
-            (4, 1_600),
-            (5, 3_200),
-            (6, 3_200),
-            (u32::MAX, 3_200),
+        for (longest, failures, full) in [
+            (3_200, 1, 200),
+            (3_200, 2, 400),
+            (3_200, 4, 1_600),
+            (3_200, 5, 3_200),
+            (3_200, 6, 3_200),
+            (3_200, u32::MAX, 3_200),
+            (0, 1, 20),
+            (0, 9, 20),
         ] {
+            let longest = Duration::from_millis(longest);
             let pauses: Vec<_> = (0..100).map(|_| pause(longest, failures)).collect();
             let full = Duration::from_millis(full);
             assert!(pauses.iter().all(|pause| (full / 2..=full).contains(pause)));
