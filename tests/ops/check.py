@@ -1,11 +1,13 @@
 """Checks that the files of ops/ fit the repository, the program and each other; `scripts/ops` checks them against their schemas.
 
-    check.py SERVER [TARGETS RULES]   the program, and the targets and rules of a running Prometheus
+    check.py SERVER [TARGETS RULES URL]   the program, and the targets, the rules and the URL of a running Prometheus
 """
 import json
 import re
 import subprocess
 import sys
+import urllib.parse
+import urllib.request
 from pathlib import Path
 
 import yaml
@@ -108,6 +110,16 @@ maps = {document["metadata"]["name"] for document in manifests if document["kind
 assert {volume["configMap"]["name"] for volume in pod["volumes"] if "configMap" in volume} == maps, maps
 assert rules.splitlines()[-1] == "end: true", "a cut file would be valid"
 
+# The alerts and the dashboard of the server name metrics that its page lists, and each alert has a test.
+page = Path("docs/reference/server.md").read_text()
+listed = set(re.findall(r"`((?:ratelimit|tower_quota)_\w+)`", page)) | {f"ratelimit_service_rate_limit{name}" for name in re.findall(r"`(_\w+)`", page)}
+alerts, tests = (Path("ops/prometheus", f"server_alerts{part}.yml").read_text() for part in ("", "_test"))
+dashboard = json.loads(Path("ops/grafana/tower-quota-server.json").read_text())
+queries = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+used = {name.removesuffix("_bucket") for name in re.findall(r"\b(?:ratelimit_service|tower_quota_server)_\w+", alerts + " ".join(queries))}
+assert used and used <= listed, f"docs/reference/server.md lacks {used - listed}"
+assert all(f"alertname: {name}" in tests for name in re.findall(r"- alert: (\w+)", alerts))
+
 # Copies of the deployment have names of their own in Redis. The variables that a name contains are defined before it.
 env = {variable["name"]: variable for variable in container["env"]}
 before = list(env)[:list(env).index("CACHE_KEY_PREFIX")]
@@ -142,8 +154,12 @@ assert limit >= peak * 5 / 4, f"{limit} MiB for a peak of {peak} MiB"
 
 # Given the targets and rules of a running Prometheus, checks that Prometheus scrapes the server.
 if len(sys.argv) > 2:
-    targets, rules = (json.loads(Path(path).read_text())["data"] for path in sys.argv[2:])
+    targets, rules = (json.loads(Path(path).read_text())["data"] for path in sys.argv[2:4])
     assert [target["health"] for target in targets["activeTargets"]] == ["up"], targets
     loaded = [rule["health"] for group in rules["groups"] for rule in group["rules"]]
-    assert len(loaded) == Path("ops/prometheus/alerts.yml").read_text().count("- alert:"), loaded
+    assert len(loaded) == sum(path.read_text().count("- alert:") for path in Path("ops/prometheus").glob("*alerts.yml")), loaded
+    for query in queries:
+        query = query.replace("$__rate_interval", "10s").replace("$job", ".*").replace("$instance", ".*")
+        # An error in a query is an error of the request.
+        urllib.request.urlopen(f"{sys.argv[4]}/api/v1/query?query={urllib.parse.quote(query)}", timeout=10).close()
 print("the files of ops/ fit each other")
