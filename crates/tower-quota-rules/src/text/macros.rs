@@ -67,6 +67,23 @@ macro_rules! written_as_text {
     };
 }
 
+/// Converts a text to and from the value that it wraps.
+macro_rules! wraps {
+    ($type:ident, $value:ty) => {
+        impl From<$value> for $type {
+            fn from(value: $value) -> Self {
+                Self(value)
+            }
+        }
+
+        impl From<$type> for $value {
+            fn from(text: $type) -> Self {
+                text.0
+            }
+        }
+    };
+}
+
 /// Defines a text that a function accepts.
 macro_rules! checked_text {
     ($(#[$docs:meta])* $type:ident, $check:expr, $expected:literal, { $($schema:tt)* }) => {
@@ -107,4 +124,4 @@ macro_rules! checked_text {
     };
 }
 
-pub(crate) use {checked_text, written_as_text};
+pub(crate) use {checked_text, wraps, written_as_text};

@@ -6,7 +6,7 @@ use tower_quota::Over;
 
 use super::duration::DurationText;
 use super::error::TextError;
-use super::macros::written_as_text;
+use super::macros::{wraps, written_as_text};
 
 /// What happens to requests over the quota, as text. See [`Over`].
 ///
@@ -23,17 +23,7 @@ use super::macros::written_as_text;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OverText(Over);
 
-impl From<Over> for OverText {
-    fn from(over: Over) -> Self {
-        Self(over)
-    }
-}
-
-impl From<OverText> for Over {
-    fn from(text: OverText) -> Self {
-        text.0
-    }
-}
+wraps!(OverText, Over);
 
 impl FromStr for OverText {
     type Err = TextError;

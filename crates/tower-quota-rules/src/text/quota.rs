@@ -4,7 +4,7 @@ use core::time::Duration;
 use tower_quota::{Algorithm, Quota};
 
 use super::duration::{in_one_unit, micros};
-use super::macros::written_as_text;
+use super::macros::{wraps, written_as_text};
 
 /// A quota as text, such as `100/minute`, `5 per 15 minutes sliding_log` or `1000/day fixed_window
 /// offset 6h`.
@@ -62,17 +62,7 @@ impl QuotaText {
     }
 }
 
-impl From<Quota> for QuotaText {
-    fn from(quota: Quota) -> Self {
-        Self(quota)
-    }
-}
-
-impl From<QuotaText> for Quota {
-    fn from(text: QuotaText) -> Self {
-        text.0
-    }
-}
+wraps!(QuotaText, Quota);
 
 /// Returns whether a bucket has an explicit capacity.
 ///

@@ -4,7 +4,7 @@ use core::str::FromStr;
 use tower_quota::settle::Settle;
 
 use super::error::TextError;
-use super::macros::written_as_text;
+use super::macros::{wraps, written_as_text};
 use super::name::NameText;
 use super::pattern::HeaderText;
 
@@ -85,17 +85,7 @@ written_as_text!(SettleText, "a rule of settling such as \"handler\" or \"only_f
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbandonedText(Settle);
 
-impl From<Settle> for AbandonedText {
-    fn from(settle: Settle) -> Self {
-        Self(settle)
-    }
-}
-
-impl From<AbandonedText> for Settle {
-    fn from(text: AbandonedText) -> Self {
-        text.0
-    }
-}
+wraps!(AbandonedText, Settle);
 
 impl FromStr for AbandonedText {
     type Err = TextError;
