@@ -5,26 +5,23 @@
 
 use core::time::Duration;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use tokio::time::timeout;
 
 use super::shared::{FollowedRules, Known};
 use crate::audit::AuditRecord;
-use crate::blocks::{Block, BlockSet};
+use crate::blocks::Block;
 use crate::change::By;
-use crate::store::{BlockChanges, RuleStoreError};
+use crate::store::{BlockChanges, MOST_BLOCKS, RuleStoreError};
 use crate::time::Time;
 
 /// The longest wait of a change for the store.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The changes of blocks that the store does not have yet, by the ids of the blocks.
-#[derive(Debug, Default)]
-pub(super) struct HeldChanges(Mutex<HashMap<String, HeldChange>>);
-
+/// A change of a block that the store does not have yet.
 #[derive(Clone, Debug)]
-struct HeldChange {
+pub(super) struct HeldChange {
     /// The new block, or `None` for a removal.
     block: Option<Block>,
     /// The block on this instance before the change.
@@ -38,33 +35,27 @@ struct HeldChange {
     number: u64,
 }
 
-impl HeldChanges {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, HeldChange>> {
+impl FollowedRules {
+    fn held(&self) -> MutexGuard<'_, HashMap<String, HeldChange>> {
         // Each entry is complete, so the map is valid even if a thread panicked.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn has(&self, id: &str) -> bool {
-        self.lock().contains_key(id)
+    /// Returns whether the store has the last change of a block.
+    pub(crate) fn is_shared(&self, id: &str) -> bool {
+        !self.held().contains_key(id)
     }
 
     /// Applies the changes of the store, and then the held changes, which the store does not have.
-    pub(super) fn apply(&self, blocks: &BlockSet, changes: BlockChanges) {
-        let held = self.lock();
-        blocks.apply(changes);
+    pub(super) fn apply_changes(&self, changes: BlockChanges) {
+        let held = self.held();
+        self.blocks.apply(changes);
         let changed = held.iter();
         let changed = changed.map(|(id, change)| (id.clone(), change.block.clone()));
-        blocks.apply(BlockChanges {
+        self.blocks.apply(BlockChanges {
             is_complete: false,
             changed: changed.collect(),
         });
-    }
-}
-
-impl FollowedRules {
-    /// Returns whether the store has the last change of a block.
-    pub(crate) fn is_shared(&self, id: &str) -> bool {
-        !self.held.has(id)
     }
 
     pub(crate) async fn put_block(&self, block: Block) -> Result<Block, RuleStoreError> {
@@ -100,13 +91,17 @@ impl FollowedRules {
     /// Changes a block on this instance, and waits a moment for the store. `None` removes the block.
     ///
     /// # Errors
-    /// Returns [`RuleStoreError::TooManyBlocks`], and holds nothing, if the store has no space.
+    /// Returns [`RuleStoreError::TooManyBlocks`], and holds nothing, if the store or this instance has no space.
     async fn change_block(
         &self,
         id: &str,
         block: Option<Block>,
         record: AuditRecord,
     ) -> Result<(), RuleStoreError> {
+        // In a long outage, penalties may block any number of clients.
+        if self.held().len() >= MOST_BLOCKS {
+            return Err(RuleStoreError::TooManyBlocks);
+        }
         let number = self.hold(id, block, record);
         let sharing = timeout(PATIENCE, async {
             let mut known = self.known.lock().await;
@@ -123,7 +118,7 @@ impl FollowedRules {
     }
 
     fn hold(&self, id: &str, block: Option<Block>, record: AuditRecord) -> u64 {
-        let mut held = self.held.lock();
+        let mut held = self.held();
         let number = fastrand::u64(..);
         let change = HeldChange {
             before: self.blocks.get(id),
@@ -147,7 +142,7 @@ impl FollowedRules {
             reason,
             "the change of a block holds on this instance only"
         );
-        let mut held = self.held.lock();
+        let mut held = self.held();
         let change = held.get_mut(id).filter(|change| change.number == number);
         if let Some(record) = change.and_then(|change| change.record.take()) {
             self.announce(record);
@@ -162,7 +157,7 @@ impl FollowedRules {
         id: &str,
         number: u64,
     ) -> Result<Option<AuditRecord>, RuleStoreError> {
-        let change = self.held.lock().get(id).cloned();
+        let change = self.held().get(id).cloned();
         let Some(mut change) = change.filter(|change| change.number == number) else {
             return Ok(None);
         };
@@ -178,7 +173,7 @@ impl FollowedRules {
             Err(full @ RuleStoreError::TooManyBlocks) => {
                 if change.record.is_some() {
                     self.release(id, number, Some(change.before));
-                } else if let Some(held) = self.held.lock().get_mut(id) {
+                } else if let Some(held) = self.held().get_mut(id) {
                     held.has_space = false;
                 }
                 return Err(full);
@@ -197,7 +192,7 @@ impl FollowedRules {
 
     /// Ends the hold of a change. `instead` replaces the block on this instance.
     fn release(&self, id: &str, number: u64, instead: Option<Option<Block>>) {
-        let mut held = self.held.lock();
+        let mut held = self.held();
         if held.get(id).is_some_and(|change| change.number == number) {
             held.remove(id);
             if let Some(block) = instead {
@@ -209,7 +204,7 @@ impl FollowedRules {
     /// Writes the changes to the store that their callers have left. A newer block of the store wins.
     pub(super) async fn share_held(&self, known: &mut Known) -> Result<(), RuleStoreError> {
         let left: Vec<(String, HeldChange)> = {
-            let (mut held, now) = (self.held.lock(), Time::now());
+            let (mut held, now) = (self.held(), Time::now());
             held.retain(|_, change| {
                 let block = change.block.as_ref();
                 change.record.is_some() || block.is_none_or(|block| block.is_in_force(now))

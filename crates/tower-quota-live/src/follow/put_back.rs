@@ -11,12 +11,12 @@ impl FollowedRules {
     /// the store again.
     ///
     /// The newest version of any instance wins. If the store has another history, for example of
-    /// another service, nothing is put back. Returns a text if the store takes no changes.
+    /// another service, nothing is put back.
     pub(super) async fn put_back(
         self: &Arc<Self>,
         known: &Known,
         state: StoreState,
-    ) -> Result<Result<StoreState, String>, RuleStoreError> {
+    ) -> Result<StoreState, RuleStoreError> {
         let in_force = self.in_force.load_full();
         let [documents, blocks] = known.points.unwrap_or_default();
         let [now_documents, now_blocks] = state.points();
@@ -48,7 +48,7 @@ impl FollowedRules {
             lost = BlockChanges::default();
         }
         if newer.is_none() && lost.changed.is_empty() {
-            return Ok(Ok(state));
+            return Ok(state);
         }
         let loss = match (&newer, state.current) {
             (Some(newer), Some(current)) => {
@@ -67,11 +67,11 @@ impl FollowedRules {
             Ok((is_restored, blocks))
         };
         let (is_restored, blocks) = match putting_back.await {
-            Ok(restored) => restored,
-            Err(RuleStoreError::Unavailable { source, .. }) => {
-                return Ok(Err(format!("{loss}, and takes no changes: {source}")));
+            Err(RuleStoreError::Unavailable { store, source }) => {
+                let reason = format!("{loss}, and takes no changes: {source}");
+                return Err(RuleStoreError::unavailable(store, reason));
             }
-            Err(error) => return Err(error),
+            restored => restored?,
         };
         // Read again, because another instance may have restored a newer document first.
         let again = self.store.state(None).await?.unwrap_or_default();
@@ -85,7 +85,7 @@ impl FollowedRules {
             self.audit(AuditRecord::of_restored(version, &blocks)).await;
         }
         if again.blocks.know_all(&blocks) {
-            return Ok(Ok(again));
+            return Ok(again);
         }
         let reason = "it has lost its data again";
         Err(RuleStoreError::unavailable(self.store.name(), reason))

@@ -129,13 +129,7 @@ impl FollowedRules {
             state = self.store.state(None).await?.unwrap_or_default();
         }
         known.is_doubtful |= state.is_doubtful;
-        state = match self.put_back(known, state).await? {
-            Ok(state) => state,
-            Err(text) => {
-                let is_silent = true;
-                return Ok(Some(Failure { text, is_silent }));
-            }
-        };
+        state = self.put_back(known, state).await?;
         let (revision, points) = (state.revision, state.points());
         let failure = state.failure.take();
         let failure = failure.map(|text| Failure {
@@ -144,8 +138,7 @@ impl FollowedRules {
         });
         if failure.is_none() {
             known.note_removals(&state.blocks, &self.blocks);
-            let changes = core::mem::take(&mut state.blocks);
-            self.held.apply(&self.blocks, changes);
+            self.apply_changes(core::mem::take(&mut state.blocks));
         }
         if let Some(number) = state.current {
             self.take_document(known, number).await?;

@@ -6,7 +6,7 @@ use tokio::sync::{Mutex, Notify, Semaphore, watch};
 use tower_quota::{BoxStore, RateLimitHandle};
 
 use super::fates::{Fates, VersionFate};
-use super::held::HeldChanges;
+use super::held::HeldChange;
 use super::in_force::InForce;
 use super::state::{Health, LiveState};
 use crate::audit::AuditRecord;
@@ -33,7 +33,8 @@ pub(crate) struct FollowedRules {
     pub(super) fates: Fates,
     /// The known state, locked during calls of the store to keep the states in order.
     pub(crate) known: Mutex<Known>,
-    pub(super) held: HeldChanges,
+    /// The changes of blocks that the store does not have yet, by the ids of the blocks.
+    pub(super) held: sync::Mutex<HashMap<String, HeldChange>>,
     /// The announced records that the store does not have yet.
     pub(super) records: sync::Mutex<VecDeque<AuditRecord>>,
     /// Locked while records are written, to keep their order.
@@ -118,7 +119,7 @@ impl FollowedRules {
             health: Health::new(),
             fates: Fates::default(),
             known: Mutex::default(),
-            held: HeldChanges::default(),
+            held: sync::Mutex::default(),
             records: sync::Mutex::default(),
             keeping: Mutex::default(),
             wake: Notify::new(),
