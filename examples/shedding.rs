@@ -18,7 +18,7 @@
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
@@ -73,6 +73,10 @@ impl Second {
     }
 }
 
+fn lock(second: &Mutex<Second>) -> MutexGuard<'_, Second> {
+    second.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Sends a request without waiting for the others, as many independent clients do.
 fn send<S>(service: &S, second: &Arc<Mutex<Second>>)
 where
@@ -83,7 +87,7 @@ where
     tokio::spawn(async move {
         let begin = Instant::now();
         let Ok(response) = service.oneshot(Request::new(Body::empty())).await;
-        let mut second = second.lock().expect("no task panics");
+        let mut second = lock(&second);
         if response.status() == StatusCode::SERVICE_UNAVAILABLE {
             second.refused += 1;
         } else {
@@ -99,8 +103,8 @@ async fn main() {
     let services = [service().layer(shed), service()];
     let seconds = [(); 2].map(|()| Arc::new(Mutex::new(Second::default())));
 
-    println!("            with shedding                          without");
-    println!("second work in time refused  p99     limit         in time  p99");
+    println!("            with shedding                         without");
+    println!("second work in time refused      p99   limit        in time       p99");
     let mut ticks = interval(Duration::from_millis(5));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
     for second in 1..=30 {
@@ -115,18 +119,14 @@ async fn main() {
             }
         }
         let [with, without] = seconds.each_ref().map(|second| {
-            let mut second = second.lock().expect("no task panics");
+            let mut second = lock(second);
             std::mem::take(&mut *second).summary()
         });
         let limit = handle.stats().limit;
+        let [slow, slow_without] = [with.1, without.1].map(|time| time.as_millis());
         println!(
-            "{second:6} {:>4} {:7} {:7}  {:<7} {limit:<13} {:7}  {}",
-            format!("{slowness}x"),
-            with.0,
-            with.2,
-            format!("{} ms", with.1.as_millis()),
-            without.0,
-            format!("{} ms", without.1.as_millis()),
+            "{second:6} {slowness:>3}x {:7} {:7} {slow:5} ms {limit:7}        {:7} {slow_without:6} ms",
+            with.0, with.2, without.0,
         );
     }
 }

@@ -10,13 +10,17 @@ use tower_quota::key;
 use super::mix::{LEVELS, Mix};
 use super::{Entry, Gate, Place};
 use crate::cause::Cause;
-use crate::limit::LimitSettings;
+use crate::limit::{Kind, LimitSettings};
 use crate::priority::Priority;
 use crate::settings::Settings;
 
 fn gate(places: usize) -> Arc<Gate> {
+    gate_with(LimitSettings::fixed(places))
+}
+
+fn gate_with(limit: LimitSettings) -> Arc<Gate> {
     Arc::new(Gate::new(Settings {
-        limit: LimitSettings::fixed(places),
+        limit,
         priorities: vec![Arc::new(|_: &_| None)],
         key: Some(Arc::new(key::header("x-tenant"))),
         ..Settings::default()
@@ -247,7 +251,9 @@ fn simulate(gate: &Arc<Gate>, tenants: &[Tenant]) -> Vec<f64> {
         while let Some(Reverse(end)) = ends.peek().copied().filter(|end| end.0 as f64 <= now * 1e9)
         {
             ends.pop();
-            running.remove(&end);
+            let place = running.remove(&end).unwrap();
+            place.answered(Duration::from_nanos(end), Some(Kind::Answered));
+            drop(place);
             if let Some(place) = queue.pop_front() {
                 let end = end + (exponential(&mut random, MEAN) * 1e9) as u64;
                 ends.push(Reverse(end));
@@ -287,6 +293,17 @@ fn quiet_tenant_is_served_next_to_a_loud_one() {
         assert!(answered[0] >= 0.999, "load {load}: {answered:?}");
         let goodput = answered[0] * load + answered[1] * 10.0;
         assert!(goodput >= 0.9, "load {load}: {goodput}");
+    }
+}
+
+#[test]
+fn quiet_tenant_is_served_while_the_limit_moves() {
+    for load in [0.02, 0.1, 0.2] {
+        let gate = gate_with(LimitSettings::default());
+        let answered = simulate(&gate, &[tenant(load, |_| 1), tenant(10.0, |_| 2)]);
+        let goodput = answered[0] * load + answered[1] * 10.0;
+        assert!(answered[0] >= 0.997, "load {load}: {answered:?}");
+        assert!(goodput >= 0.85, "load {load}: {goodput}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! The layer around services, in virtual time where time matters.
 
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may panic")]
+
 mod classes;
 #[cfg(feature = "tonic")]
 mod grpc;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use tokio::task::yield_now;
-use tokio::time::{Instant, advance};
+use tokio::time::advance;
 use tower::Service;
 use tower_quota_shed::{Cause, ConfigError, Priority, ShedLayer};
 
-use crate::service::{Running, around, ask, fixed, get, hello, start};
+use crate::service::{Running, around, ask, fixed, get, hello, now, start};
 
 fn queue(places: usize) -> ShedLayer {
     fixed(1)
@@ -48,7 +48,7 @@ async fn request_without_a_place_in_time_is_refused() {
     let layer = queue(10);
     let mut service = around(&layer);
     let (_running, _finish) = start(&mut service, get("/")).await;
-    let began = Instant::now();
+    let began = now();
     assert_eq!(ask(&mut service, get("/")).await, 503);
     assert_eq!(began.elapsed(), Duration::from_millis(100));
     let stats = layer.handle().stats();
@@ -64,7 +64,7 @@ async fn full_queue_refuses_the_oldest_of_the_worst_class() {
     let (_second, _finish) = start(&mut service, get("/high")).await;
     let (_third, _finish) = start(&mut service, get("/high")).await;
     assert_eq!(status(oldest).await, 503);
-    let began = Instant::now();
+    let began = now();
     assert_eq!(
         ask(&mut service, get("/")).await,
         503,

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use tokio::time::{Instant, advance};
+use tokio::time::advance;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_quota::throttle::{Retries, remote_headers};
 use tower_quota::{Limiter, MemoryStore, Protocol, Quota, Refused, ThrottleLayer};
 use tower_quota_shed::{Cause, ConfigError, Priority, ShedLayer};
 
-use crate::service::{around, ask, content, fixed, get, hello, start};
+use crate::service::{around, ask, content, fixed, get, hello, now, start};
 
 #[tokio::test]
 async fn refusal_has_problem_details() {
@@ -142,7 +142,7 @@ async fn throttled_client_waits_and_is_answered() {
         .max_wait(Duration::from_secs(60))
         .retries(Retries::http());
     let client = throttle.layer(remote);
-    let began = Instant::now();
+    let began = now();
     let call = tokio::spawn(client.oneshot(Request::new(Full::default())));
     tokio::time::advance(Duration::from_millis(500)).await;
     finish.send(hello()).unwrap();

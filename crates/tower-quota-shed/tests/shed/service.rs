@@ -13,6 +13,7 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tower::{Layer, Service, service_fn};
 use tower_quota_shed::{LimitSettings, ResponseBody, ShedLayer, ShedService};
 
@@ -93,6 +94,11 @@ pub(crate) fn fixed(places: usize) -> ShedLayer {
 
 pub(crate) fn around(layer: &ShedLayer) -> ShedService<Worker> {
     layer.layer(Worker)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the time is paused")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
 }
 
 /// Starts a request, which runs until the test ends it.
