@@ -4,7 +4,8 @@
     clippy::float_arithmetic,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "figures, not counters"
+    clippy::unwrap_used,
+    reason = "figures of tests, not counters"
 )]
 
 mod field;
