@@ -8,7 +8,7 @@
 //!     cargo run --release -p tower-quota-examples --example operations
 //!
 //! The admin port answers every caller. In the example, only programs on the local machine can connect. Authenticate
-//! the callers if you listen on another address. Copy `gateway/serve_admin/mod.rs` too, which bounds slow clients of the port.
+//! the callers if you listen on another address. Copy `rules_in_consul/serve_admin/mod.rs` too, which bounds slow clients of the port.
 //!
 //! The service listens on 127.0.0.1:3000, and the admin port is 3001. Set `PORT` and `ADMIN_PORT` to choose other
 //! ports, or to 0 for any free port. Set `REDIS_URL` to keep the counters in Redis instead of in memory.
@@ -22,7 +22,7 @@
 //!     serde_json = "1"
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal", "sync"] }
 
-#[path = "gateway/serve_admin/mod.rs"]
+#[path = "rules_in_consul/serve_admin/mod.rs"]
 mod serve_admin;
 
 use std::error::Error;

@@ -157,7 +157,11 @@ const FEATURES: [(&str, &str, &str); 24] = [
 #[test]
 fn examples_name_their_dependencies() {
     let manifest = read("crates/tower-quota/Cargo.toml");
-    for folder in ["examples", "examples/quickstart", "examples/rules_in_consul"] {
+    for folder in [
+        "examples",
+        "examples/quickstart",
+        "examples/rules_in_consul",
+    ] {
         let dependencies = read(Path::new(folder).join("Cargo.toml"));
         let known: Vec<_> = dependencies
             .lines()
