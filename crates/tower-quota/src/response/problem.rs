@@ -34,7 +34,6 @@ pub fn problem_details(refused: &Refused<'_>) -> Response<RefusalBody> {
 
 /// Adds the fields of every refusal to your own response.
 pub(super) fn add_missing(refused: &Refused<'_>, headers: &mut HeaderMap) {
-    headers.reserve(TYPICAL_FIELDS.saturating_sub(headers.len()));
     headers.entry(CACHE_CONTROL).or_insert(NO_STORE);
     if let Some(seconds) = refused.retry_after_secs() {
         headers

@@ -10,7 +10,7 @@ use tower_quota_core::{Decision, Name, Outcome};
 
 use super::grpc::{self, GrpcStatus};
 use super::prepared::is_unreported;
-use super::problem::{add_missing, problem_details};
+use super::problem::{TYPICAL_FIELDS, add_missing, problem_details};
 use super::reason::Reason;
 use super::refusal_body::RefusalBody;
 use super::refused::{DEFAULT_DOMAIN, Refused};
@@ -125,6 +125,7 @@ impl ResponseSettings {
         drop_body_for_head(head, &mut response);
         let headers = response.headers_mut();
         if content_type.is_some() || self.on_refused.is_some() {
+            headers.reserve(TYPICAL_FIELDS.saturating_sub(headers.len()));
             add_missing(refused, headers);
         }
         if let (None, Some(challenge)) = (content_type, refused.challenge()) {
