@@ -92,7 +92,7 @@ fn sample(ended: u64, in_progress: usize) -> Sample {
 /// Completes requests of so many threads at the end of a window. Returns the limit, which falls by one with each window.
 fn end_window(threads: u64, check: fn(&Limit)) {
     let mut builder = Builder::new();
-    builder.preemption_bound = Some(3);
+    builder.preemption_bound = Some(2);
     builder.check(move || {
         let limit = Arc::new(Limit::new(&LimitSettings {
             floor: 2,

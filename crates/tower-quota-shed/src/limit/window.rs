@@ -1,3 +1,4 @@
+use std::array;
 use std::time::Duration;
 
 use super::sample::{Kind, Sample};
@@ -44,10 +45,16 @@ impl Window {
 
 /// The counts of the present window.
 ///
-/// Separate atomics suffice, because a sample that is lost between two windows changes no decision.
+/// Each thread counts in one of several stripes, so that few threads write the same cache line. Separate atomics suffice,
+/// because a sample that is lost between two windows changes no decision.
 #[derive(Debug)]
-#[repr(align(128))] // Other fields stay out of the cache line that every request writes.
-pub(crate) struct Counts {
+pub(crate) struct Counts([Stripe; STRIPES]);
+
+const STRIPES: usize = 8;
+
+#[derive(Debug)]
+#[repr(align(128))]
+struct Stripe {
     /// Completed requests in the upper half, and requests that met a full limit in the lower half.
     requests: AtomicU64,
     failed: AtomicU64,
@@ -55,52 +62,75 @@ pub(crate) struct Counts {
     busy: AtomicU64,
 }
 
-/// One completed request in the upper half of [`Counts::requests`].
+/// One completed request in the upper half of [`Stripe::requests`].
 const COMPLETED: u64 = 1 << 32;
 /// Longer latencies and larger counts are cut, so that no sum overflows within a window.
 const LONGEST: Duration = Duration::from_secs(600);
 const MOST: usize = 1 << 24;
 
+thread_local! {
+    static STRIPE: usize = {
+        static THREADS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        THREADS.fetch_add(1, Ordering::Relaxed) % STRIPES
+    };
+}
+
 impl Counts {
     pub(crate) fn new() -> Self {
-        Self {
+        Self(array::from_fn(|_| Stripe {
             requests: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             in_progress: AtomicU64::new(0),
             busy: AtomicU64::new(0),
-        }
+        }))
     }
 
     pub(crate) fn add(&self, sample: &Sample, level: usize) {
+        let stripe = &self.0[STRIPE.with(|stripe| *stripe)];
         let is_full = sample.in_progress >= level - level / 4;
         let request = COMPLETED + u64::from(is_full);
-        self.requests.fetch_add(request, Ordering::Relaxed);
+        stripe.requests.fetch_add(request, Ordering::Relaxed);
         let in_progress = sample.in_progress.min(MOST) as u64;
-        self.in_progress.fetch_add(in_progress, Ordering::Relaxed);
+        stripe.in_progress.fetch_add(in_progress, Ordering::Relaxed);
         let took = nanoseconds(sample.took.min(LONGEST));
-        self.busy.fetch_add(took, Ordering::Relaxed);
+        stripe.busy.fetch_add(took, Ordering::Relaxed);
         if sample.kind == Kind::Failed {
-            self.failed.fetch_add(1, Ordering::Relaxed);
+            stripe.failed.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Returns what was counted in a window of this length.
     pub(crate) fn read(&self, span: Duration) -> Window {
-        let requests = self.requests.load(Ordering::Relaxed);
-        Window {
+        let mut window = Window {
             span,
-            completed: requests / COMPLETED,
-            failed: self.failed.load(Ordering::Relaxed),
-            full: requests % COMPLETED,
-            in_progress: self.in_progress.load(Ordering::Relaxed),
-            busy: self.busy.load(Ordering::Relaxed),
+            completed: 0,
+            failed: 0,
+            full: 0,
+            in_progress: 0,
+            busy: 0,
+        };
+        for stripe in &self.0 {
+            let requests = stripe.requests.load(Ordering::Relaxed);
+            window.completed += requests / COMPLETED;
+            window.full += requests % COMPLETED;
+            window.failed += stripe.failed.load(Ordering::Relaxed);
+            window.in_progress += stripe.in_progress.load(Ordering::Relaxed);
+            window.busy += stripe.busy.load(Ordering::Relaxed);
         }
+        window
     }
 
     /// Begins the next window.
     pub(crate) fn clear(&self) {
-        for count in [&self.requests, &self.failed, &self.in_progress, &self.busy] {
-            count.store(0, Ordering::Relaxed);
+        for stripe in &self.0 {
+            for count in [
+                &stripe.requests,
+                &stripe.failed,
+                &stripe.in_progress,
+                &stripe.busy,
+            ] {
+                count.store(0, Ordering::Relaxed);
+            }
         }
     }
 }
