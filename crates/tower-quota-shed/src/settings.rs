@@ -3,9 +3,10 @@ use std::sync::Arc;
 
 use http::Response;
 use tower_quota::key::KeyExtractor;
-use tower_quota::response::{RefusalBody, problem_details};
+use tower_quota::response::RefusalBody;
 use tower_quota::{Protocol, Refused, RequestHead};
 
+use crate::layer::problem_details;
 use crate::limit::LimitSettings;
 use crate::priority::Priority;
 use crate::shed::Shed;

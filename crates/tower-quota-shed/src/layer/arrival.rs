@@ -1,7 +1,10 @@
+use core::time::Duration;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use http::Response;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
 use tower_quota::response::RefusalBody;
 use tower_quota::{Refused, RequestHead};
 
@@ -11,8 +14,8 @@ use crate::priority::Priority;
 use crate::shed::Shed;
 
 impl Gate {
-    pub(super) fn arrive(self: &Arc<Self>, head: &RequestHead<'_>) -> Entry {
-        self.enter(self.clock.now(), || {
+    pub(super) fn arrive(self: &Arc<Self>, now: Duration, head: &RequestHead<'_>) -> Entry {
+        self.enter(now, || {
             let key = self.settings.key.as_ref().and_then(|key| key.extract(head));
             // An empty key stands for conflicting values.
             let key = key.filter(|key| !key.as_bytes().is_empty());
@@ -23,11 +26,12 @@ impl Gate {
 
     pub(super) fn respond(
         &self,
+        now: Duration,
         priority: Priority,
         cause: Cause,
         head: &RequestHead<'_>,
     ) -> Response<RefusalBody> {
-        let retry_after = self.refuse(self.clock.now(), priority, cause);
+        let retry_after = self.refuse(now, priority, cause);
         (self.settings.on_shed)(&Shed {
             head: *head,
             priority,
@@ -37,4 +41,18 @@ impl Gate {
         let respond = |refused: &Refused<'_>| (self.settings.respond)(refused);
         Refused::overloaded(*head, retry_after).respond(self.settings.protocol, respond)
     }
+}
+
+/// Answers with problem details (RFC 9457). The body is the same for every request, so that a refusal is cheap.
+pub(crate) fn problem_details(_: &Refused<'_>) -> Response<RefusalBody> {
+    const PROBLEM: &str = concat!(
+        r#"{"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","#,
+        r#""title":"Request cannot be satisfied due to temporary server capacity constraints","#,
+        r#""status":503,"detail":"The service is overloaded."}"#,
+    );
+    let mut response = Response::new(Bytes::from_static(PROBLEM.as_bytes()).into());
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    let problem = HeaderValue::from_static("application/problem+json");
+    response.headers_mut().insert(CONTENT_TYPE, problem);
+    response
 }

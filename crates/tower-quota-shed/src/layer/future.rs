@@ -71,7 +71,12 @@ where
 {
     let (_, max_wait) = gate.settings.queue;
     let Ok(Ok(place)) = timeout(max_wait, receiver).await else {
-        let response = gate.respond(priority, Cause::Queue, &RequestHead::of(&request));
+        let response = gate.respond(
+            gate.clock.now(),
+            priority,
+            Cause::Queue,
+            &RequestHead::of(&request),
+        );
         return Ok(State::Refused {
             response: Some(response),
         });

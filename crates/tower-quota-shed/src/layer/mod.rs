@@ -11,6 +11,7 @@ mod layer;
 mod outcome;
 mod service;
 
+pub(crate) use self::arrival::problem_details;
 pub use self::body::ResponseBody;
 pub use self::future::ResponseFuture;
 pub use self::layer::ShedLayer;

@@ -30,7 +30,7 @@ async fn refusal_has_problem_details() {
     let body = std::str::from_utf8(&body).unwrap();
     assert!(body.contains("#temporary-reduced-capacity"), "{body}");
     assert!(
-        body.contains("The service is overloaded: retry in"),
+        body.ends_with(r#""status":503,"detail":"The service is overloaded."}"#),
         "{body}"
     );
 }
