@@ -7,6 +7,7 @@
     clippy::unwrap_used,
     reason = "figures of tests, not counters"
 )]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod field;
 mod limit;
