@@ -12,6 +12,7 @@ mod process;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -318,15 +319,22 @@ impl Bench {
             for _ in 0..rounds {
                 let began = now();
                 let port = free_port()?;
-                let mut command = Cores::All.command(&self.program);
-                command.arg("--envoy").arg(limits.path());
-                command.args(["--grpc", &format!("127.0.0.1:{port}")]);
+                let command = self.server(Cores::All, limits.path(), port);
                 ready(Server::start(command, port)?)?;
                 times.push(began.elapsed().as_secs_f64() * 1e3);
             }
             table.row(name, [Cell::lowest(&times)]);
         }
         Ok(table)
+    }
+
+    /// Returns the command of a server that counts in memory.
+    fn server(&self, cores: Cores, limits: &Path, port: u16) -> Command {
+        let mut command = cores.command(&self.program);
+        command.arg("--envoy").arg(limits);
+        command.args(["--grpc", &format!("127.0.0.1:{port}")]);
+        command.args(["--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+        command
     }
 
     fn load(
@@ -366,9 +374,7 @@ impl Bench {
             });
         }
         let redis = (contender != MEMORY).then(RedisServer::start);
-        let mut command = cores.command(&self.program);
-        command.arg("--envoy").arg(self.limits.path());
-        command.args(["--grpc", &format!("127.0.0.1:{port}")]);
+        let mut command = self.server(cores, self.limits.path(), port);
         if let Some(redis) = &redis {
             command.args(["--redis", &redis.url()]);
         }
