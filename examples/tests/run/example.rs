@@ -171,16 +171,12 @@ pub(crate) struct Example {
 impl Example {
     /// Starts an example on a free port, and waits until the example prints the address.
     pub(crate) fn start(name: &str, settings: &[(&str, &str)]) -> Self {
-        Self::start_by(Command::new(program(name)).envs(settings.iter().copied()))
-    }
-
-    /// Starts an example by a command, like [`start`](Self::start).
-    pub(crate) fn start_by(command: &mut Command) -> Self {
-        let mut process = command
+        let mut process = Command::new(program(name))
+            .envs(settings.iter().copied())
             .env("PORT", "0")
             .stdout(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+            .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
         let output = BufReader::new(process.stdout.take().unwrap());
         let (sender, lines) = channel();
         std::thread::spawn(move || {

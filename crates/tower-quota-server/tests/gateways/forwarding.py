@@ -87,6 +87,8 @@ def check_limits(trial, run):
     equal(forged, [200, 200, 429], "a client with forged fields")
     equal(trial.status("/hidden", user), 403, "a blocked path")
     equal(trial.status("/keyed", user), 400, "a request without its key")
+    answer = trial.ask("/private", user)
+    equal((answer[0], answer[1]["www-authenticate"]), (401, "Bearer"), "a request without credentials")
     check_unreadable(trial)
     equal(trial.status("/broken", user), 500, "an error of the service")
     before = Service.cut
