@@ -30,6 +30,7 @@ mod reload;
 mod report;
 mod rules;
 mod server;
+mod shed;
 mod simulation;
 mod traffic;
 mod turns;
@@ -142,6 +143,10 @@ enum Suite {
     Operations,
     /// The built command `tower-quota-server`, next to a plain gRPC service, and behind Envoy.
     Server,
+    /// The algorithms that find a limit of requests in progress, on the same simulated traces.
+    Limits,
+    /// A real server that is overloaded, behind `ShedLayer` and its peers.
+    Shed,
 }
 
 impl Suite {
@@ -162,6 +167,8 @@ impl Suite {
             Self::Reload => reload::run(quick),
             Self::Operations => operations::run(quick),
             Self::Server => server::run(quick, envoy),
+            Self::Limits => shed::limits(quick),
+            Self::Shed => shed::run(quick),
         }
     }
 }

@@ -297,11 +297,14 @@ pub(crate) struct Conditions {
     pub(crate) quick: bool,
 }
 
-const PEERS: [&str; 6] = [
+const PEERS: [&str; 9] = [
     "governor",
     "limitador",
     "quota",
     "redis",
+    "tower",
+    "tower-acc",
+    "tower-resilience-adaptive",
     "tower_governor",
     "trypema",
 ];
