@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use clap::Parser;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::Code;
@@ -181,4 +182,46 @@ fn folders_of_the_reference_are_read() {
     assert_eq!(folder, Path::new("/data/ratelimit/config"));
     let both = read(&["--runtime-root", "/data", "--envoy", "/limits"]);
     assert_eq!(both.envoy.folder().unwrap(), Path::new("/limits"));
+}
+
+/// Appends a frame of HTTP/2.
+fn frame(bytes: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+    bytes.extend_from_slice(&u32::try_from(payload.len()).unwrap().to_be_bytes()[1..]);
+    bytes.extend([kind, flags]);
+    bytes.extend_from_slice(&stream.to_be_bytes());
+    bytes.extend_from_slice(payload);
+}
+
+// A gateway resets a call that takes too long, so a busy server finds many resets of calls that it has not begun.
+#[tokio::test]
+async fn resets_of_a_gateway_keep_the_connection() {
+    const HEADERS: u8 = 1;
+    const RESET: u8 = 3;
+    const SETTINGS: u8 = 4;
+    const PING: u8 = 6;
+    const GO_AWAY: u8 = 7;
+    let server = start(&path("limits")).await;
+    let mut stream = tokio::net::TcpStream::connect(server.address)
+        .await
+        .unwrap();
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    frame(&mut bytes, SETTINGS, 0, 0, &[]);
+    for call in 0..500 {
+        // POST http /, without an end.
+        frame(&mut bytes, HEADERS, 4, 2 * call + 1, &[0x83, 0x86, 0x84]);
+        frame(&mut bytes, RESET, 0, 2 * call + 1, &8_u32.to_be_bytes());
+    }
+    frame(&mut bytes, PING, 0, 0, b"question");
+    stream.write_all(&bytes).await.unwrap();
+    let mut head = [0; 9];
+    loop {
+        stream.read_exact(&mut head).await.unwrap();
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut payload = vec![0; length as usize];
+        stream.read_exact(&mut payload).await.unwrap();
+        assert_ne!(head[3], GO_AWAY, "{}", String::from_utf8_lossy(&payload));
+        if head[3] == PING && payload == b"question" {
+            return;
+        }
+    }
 }

@@ -54,7 +54,9 @@ impl Port {
             .timer(TokioTimer::new())
             .keep_alive_interval(PING.0)
             .keep_alive_timeout(PING.1)
-            .max_concurrent_streams(STREAMS);
+            .max_concurrent_streams(STREAMS)
+            // Gateways reset late calls. The default of 20 would end the connection of a busy server.
+            .max_pending_accept_reset_streams(STREAMS as usize);
         let http = match protocol {
             Protocol::Grpc => http.http2_only(),
             Protocol::Http => http,
