@@ -28,7 +28,7 @@ use crate::report::{Cell, Report, Table};
 use crate::turns::{Round, in_turns, now};
 
 /// Callers of which each is busy.
-const BUSY: Users = Users::Returning(256);
+const BUSY: Users = Users::Returning(64);
 /// More requests a second than a core answers.
 const FLOOD: f64 = 250_000.0;
 /// The longest 99th percentile of a rate that counts as sustained, in microseconds.
@@ -334,6 +334,7 @@ impl Bench {
         command.arg("--envoy").arg(limits);
         command.args(["--grpc", &format!("127.0.0.1:{port}")]);
         command.args(["--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+        command.env("LOG_LEVEL", "error");
         command
     }
 
