@@ -65,7 +65,7 @@ pub(crate) fn run(quick: bool, envoy: Option<&Path>) -> Outcome<Report> {
     let bench = Bench {
         program: server_program()?,
         limits,
-        span: Duration::from_millis(if quick { 400 } else { 2_000 }),
+        span: Duration::from_millis(if quick { 400 } else { 1_500 }),
         rounds: if quick { 1 } else { 3 },
     };
     let mut tables = Vec::new();
