@@ -106,7 +106,7 @@ impl Users {
             Self::New => sent % MOST_USERS,
             Self::Skewed(users) => {
                 let smaller = draws.next().min(draws.next()).min(draws.next());
-                (smaller >> 32) * users >> 32
+                ((smaller >> 32) * users) >> 32
             }
         }
     }

@@ -359,5 +359,5 @@ fn whole_frame(bytes: &[u8]) -> Option<usize> {
 fn number(bytes: &[u8]) -> u32 {
     bytes
         .iter()
-        .fold(0, |number, byte| number << 8 | u32::from(*byte))
+        .fold(0, |number, byte| (number << 8) | u32::from(*byte))
 }
