@@ -5,6 +5,7 @@
 import importlib
 import json
 import sys
+from urllib.error import HTTPError
 
 from trial import Trial, block_of, equal, free_ports, until, with_ports
 
@@ -13,9 +14,9 @@ FRONT, LIMITS = free_ports(2)
 GUIDE = "server_with_python.md"
 
 
-def start_server(trial):
+def start_server(trial, *flags):
     listen = ["--drain-delay", "0s", "--grpc", "127.0.0.1:0", "--http", f"127.0.0.1:{LIMITS}", "--admin", "127.0.0.1:0"]
-    return trial.start(LIMITS, SERVER, "--rules", "rules.yaml", "--deadline", "1s", *listen)
+    return trial.start(LIMITS, SERVER, "--rules", "rules.yaml", "--deadline", "1s", *listen, *flags)
 
 
 with Trial(FRONT) as trial:
@@ -43,5 +44,17 @@ with Trial(FRONT) as trial:
 
     trial.stop(server)
     equal(trial.statuses("/", "ann", 2), [200, 200], "without the server, requests pass")
-    start_server(trial)
+    server = start_server(trial)
     until("requests are counted again", lambda: "ratelimit" in trial.ask("/", "again")[1])
+
+    # A call without the token is a mistake to see, and no outage.
+    trial.stop(server)
+    server = start_server(trial, "--token", "a-token-of-the-trial")
+    call = {"method": "GET", "path": "/", "keys": {"user": "ann"}}
+    try:
+        importlib.import_module("limits").check(call)
+        raise AssertionError("a call without the token has passed")
+    except HTTPError as error:
+        equal(error.code, 401, "a call without the token")
+    trial.stop(server)
+    equal(complete("ann", lambda _: 1), 1, "without the server, completions pass")
