@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, Empty};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::explain::Explained;
 use tower_quota::settle::Reservation;
-use tower_quota::{Policy, Protocol, RateLimitHandle, RateLimitLayer, Reason, RequestHead};
+use tower_quota::{Check, Policy, Protocol, RateLimitHandle, RateLimitLayer, Reason, RequestHead};
 use tower_quota_core::{BoxStore, Clock, Decision, MonotonicClock, Outcome};
 
 use super::problem::Problem;
@@ -54,6 +54,8 @@ impl Gate {
             // A refusal of gRPC has the status 200, which a gateway takes for an admission.
             .protocol(Protocol::Http)
             .attach_decision()
+            // A check without an address gets an error that names the field.
+            .without_check(Check::NoPeerAddress)
             // The admin API lists them.
             .count_busy_clients();
         Self {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tower_quota::TopWindow;
+use tower_quota::{Check, TopWindow};
 use tower_quota_server::http::HttpOptions;
 
 use crate::server::{Server, clocked, detail, send, status};
@@ -200,6 +200,9 @@ async fn undescribable_requests_are_problems() {
             "{call}: {status} {detail}"
         );
     }
+    // The log has no advice about axum.
+    let mistakes = server.live.handle().mistakes();
+    assert_eq!(mistakes.count(Check::NoPeerAddress), 0);
     for (call, expected) in [
         (json!(["GET", null]), "expected an object"),
         (json!({ "pth": "/" }), "unknown field `pth`"),
