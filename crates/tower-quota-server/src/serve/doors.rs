@@ -1,7 +1,7 @@
 //! The routers of the ports.
 
 use axum::Router;
-use axum::http::header;
+use axum::http::{StatusCode, Uri, header};
 use axum::routing::get;
 use tonic::service::Routes;
 use tonic_health::server::HealthReporter;
@@ -11,6 +11,7 @@ use super::error::StartError;
 use super::health::Health;
 use super::parts::{Documents, Parts};
 use crate::envoy::EnvoyOptions;
+use crate::http::Problem;
 use crate::messages::ratelimit::rate_limit_service_server::RateLimitServiceServer;
 use crate::metrics::{CountedCalls, Recorder};
 use crate::options::Options;
@@ -40,7 +41,22 @@ pub(super) fn http(options: &Options, parts: &Parts, health: &Health) -> Router 
     if let Some(envoy) = &parts.envoy {
         routes = routes.merge(check::json_router(envoy.clone(), &settings));
     }
-    routes
+    routes.fallback(async |uri: Uri| {
+        let reason = match uri.path().trim_matches('/') {
+            "v1/auth" | "v1/check" => "needs a document: start the server with --rules PATH",
+            "json" => "needs limits of Envoy: start the server with --envoy PATH",
+            "metrics" => "is at the admin port, and at the address in --metrics",
+            _ => "is not served here: see docs/reference/server.md for the paths of each port",
+        };
+        not_found(&uri, reason)
+    })
+}
+
+fn not_found(uri: &Uri, reason: &str) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        format_args!("{} {reason}", uri.path()),
+    )
 }
 
 /// Returns what the admin port serves.
@@ -56,7 +72,11 @@ pub(super) fn admin(
         .as_ref()
         .filter(|_| options.rules.has_admin())
     else {
-        return Ok(routes);
+        return Ok(routes.fallback(async |uri: Uri| {
+            let fix =
+                "needs the admin API: start the server with --rules PATH and --admin-token SECRET";
+            not_found(&uri, fix)
+        }));
     };
     let mut admin = AdminOptions::new().title("tower-quota-server");
     if let Some(token) = &options.rules.admin_token {

@@ -51,6 +51,29 @@ fn admin_api_needs_a_secret() {
     assert_eq!(get(metrics, "/v1/rules").0, 404);
 }
 
+#[test]
+fn absent_path_names_the_flag() {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    let shop = files.write("shop.yaml", &limits("shop", 1));
+    let documents = Server::start(&["--rules", text(&rules)]);
+    let envoy = Server::start(&["--envoy", text(&shop), "--admin-token", TOKEN]);
+    for (address, path, flag) in [
+        (documents.http(), "/json", "--envoy PATH"),
+        (documents.http(), "/metrics", "admin port"),
+        (documents.admin(), "/", "--admin-token SECRET"),
+        (envoy.http(), "/v1/auth", "--rules PATH"),
+        (envoy.http(), "/v1/check", "--rules PATH"),
+        (envoy.admin(), "/v1/rules", "--rules PATH"),
+    ] {
+        let (status, response) = get(address, path);
+        assert!(
+            status == 404 && response.contains(flag),
+            "{path}: {response}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn both_kinds_of_limits_are_served() {
     let files = Files::new();
