@@ -66,8 +66,8 @@ pub struct StoreFlags {
     /// Fails the readiness while Redis does not answer. By default each limit chooses what to answer then.
     #[arg(long, env = "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION", value_parser = FalseyValueParser::new())]
     pub ready_with_redis: bool,
-    /// Decides busy keys in memory, by units that are charged in Redis for this long in advance. All servers of a Redis
-    /// need the same time.
+    /// Decides busy keys in memory, by units that are charged in Redis for this long in advance, 500 ms by default. All
+    /// servers of a Redis need the same time, such as --lease=200ms.
     #[arg(
         long,
         env = "TOWER_QUOTA_LEASE",
