@@ -1,4 +1,5 @@
 use clap::{Args, ValueEnum};
+use tracing_subscriber::filter::LevelFilter;
 
 /// Flags of logs.
 #[derive(Args, Clone, Debug)]
@@ -37,13 +38,24 @@ pub enum LogFormat {
 
 /// Checks the directives. Envoy Gateway and envoyproxy/ratelimit know more names of levels.
 fn level(text: &str) -> Result<String, String> {
-    let level = match text.to_ascii_lowercase().as_str() {
-        "fatal" | "panic" | "critical" => "error".to_owned(),
-        "warning" => "warn".to_owned(),
-        _ => text.to_owned(),
-    };
+    let fix = "write error, warn, info, debug or trace";
+    let mut directives = Vec::new();
+    for directive in text.split(',') {
+        let directive = match directive.to_ascii_lowercase().as_str() {
+            "fatal" | "panic" | "critical" => "error",
+            "warning" => "warn",
+            _ => directive,
+        };
+        // The filter would read another word as the name of a module, and silence all others.
+        let is_word = directive.chars().all(char::is_alphanumeric);
+        if is_word && directive.parse::<LevelFilter>().is_err() {
+            return Err(format!("{directive:?} is not a level: {fix}"));
+        }
+        directives.push(directive);
+    }
+    let level = directives.join(",");
     match tracing_subscriber::EnvFilter::try_new(&level) {
         Ok(_) => Ok(level),
-        Err(error) => Err(format!("{error}: write error, warn, info, debug or trace")),
+        Err(error) => Err(format!("{error}: {fix}")),
     }
 }

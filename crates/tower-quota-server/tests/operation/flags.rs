@@ -96,6 +96,11 @@ fn bad_value_names_the_flag_and_the_fix() {
             ["--log-level", "x=y=z"],
             "write error, warn, info, debug or trace",
         ),
+        (
+            ["--log-level", "loud"],
+            "\"loud\" is not a level: write error",
+        ),
+        (["--log-level", "tower_quota=warn,loud"], "is not a level"),
         (["--config-type", "XDS"], "FILE, GRPC_XDS_SOTW"),
         (["--redis-type", "many"], "SINGLE, SENTINEL, CLUSTER"),
         (
