@@ -72,10 +72,10 @@ impl From<tower_quota_live::StartError> for StartError {
         use tower_quota_live::StartError::{Invalid, Unavailable};
         match error {
             Invalid { store, reason } => Self::Rules { store, reason },
-            Unavailable { store, reason } => Self::Rules {
-                store,
-                reason: format!("{reason}: check the path and its permissions"),
-            },
+            // The reason names the store.
+            Unavailable { reason, .. } => Self::Flags(format!(
+                "--rules (TOWER_QUOTA_RULES): {reason}: check the path and its permissions"
+            )),
             other => Self::Flags(other.to_string()),
         }
     }

@@ -200,10 +200,9 @@ fn empty_variable_counts_as_unset() {
     let empty = empty.map(|name| (name, ""));
     let output = output(&["check", "--rules", "nowhere.yaml"], &empty);
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        error.starts_with("tower-quota-server: --rules (TOWER_QUOTA_RULES): "),
-        "{error}"
-    );
+    let reason =
+        "tower-quota-server: --rules (TOWER_QUOTA_RULES): file nowhere.yaml is unavailable: ";
+    assert!(error.starts_with(reason), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
 }
 
