@@ -29,6 +29,10 @@ async fn main() -> ExitCode {
 }
 
 async fn checked(options: &Options) -> Result<(), StartErrors> {
+    // The program prints the problems itself. The log has the advice of this crate.
+    let mut flags = options.logs.clone();
+    flags.log_level = "off,tower_quota_server=warn".to_owned();
+    logs::install(&flags);
     check(options).await?;
     println!("tower-quota-server: no problems");
     Ok(())

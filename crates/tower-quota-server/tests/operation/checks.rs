@@ -21,6 +21,22 @@ fn good_files_have_no_problems() {
 }
 
 #[test]
+fn settings_without_effect_are_named() {
+    let files = Files::new();
+    let rules = files.write(
+        "rules.yaml",
+        "limits: [{ name: uploads, quota: 2 at once }]\n",
+    );
+    let flags = ["check", "--rules", text(&rules)];
+    let output = output(&flags, &[("REDIS_POOL_SIZE", "10")]);
+    let advice = String::from_utf8(output.stderr).unwrap();
+    for part in ["REDIS_POOL_SIZE is not supported", "the limit \"uploads\""] {
+        assert!(advice.contains(part), "{part}: {advice}");
+    }
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
 fn every_problem_is_named() {
     let files = Files::new();
     let rules = files.write("rules.yaml", "limits:\n  - { name: a, quota: 100/minit }\n");
