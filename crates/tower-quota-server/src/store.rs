@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use tower_quota_core::{BoxStore, MemoryStore, RefusalCache, Store};
 use tower_quota_lease::{LeaseOptions, LeaseStats, Leased};
-use tower_quota_redis::{RedisOptions, RedisStore, RedisStoreError};
+use tower_quota_redis::{RedisConfigError, RedisOptions, RedisStore, RedisStoreError};
 
 /// The shortest lease. A shorter one ends before it has saved a call.
 const SHORTEST_LEASE: Duration = Duration::from_millis(5);
@@ -14,7 +14,7 @@ const SHORTEST_LEASE: Duration = Duration::from_millis(5);
 #[non_exhaustive]
 pub enum StoreError {
     /// A Redis server that cannot be used.
-    #[error("--redis (REDIS_URL): {0}")]
+    #[error("{flag}: {0}", flag = flag(.0))]
     Redis(#[from] RedisStoreError),
     /// Leases without a Redis server.
     #[error(
@@ -26,6 +26,14 @@ pub enum StoreError {
         "--lease (TOWER_QUOTA_LEASE): {0:?} is too short: give {SHORTEST_LEASE:?} or more, or no lease"
     )]
     ShortLease(Duration),
+}
+
+/// Returns the flag that the error is about.
+const fn flag(error: &RedisStoreError) -> &'static str {
+    match error {
+        RedisStoreError::Config(RedisConfigError::Prefix(_)) => "--prefix (CACHE_KEY_PREFIX)",
+        _ => "--redis (REDIS_URL)",
+    }
 }
 
 /// The store of a server. Clones share the counters.

@@ -73,6 +73,25 @@ fn every_problem_is_named() {
 }
 
 #[test]
+fn bad_prefix_names_its_flag() {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    let flags = [
+        "check",
+        "--rules",
+        text(&rules),
+        "--redis",
+        "redis.internal",
+    ];
+    let output = output(&flags, &[("CACHE_KEY_PREFIX", "my shop")]);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        errors.contains("--prefix (CACHE_KEY_PREFIX): the key prefix \"my shop\""),
+        "{errors}"
+    );
+}
+
+#[test]
 fn short_secret_is_a_problem() {
     let files = Files::new();
     let rules = files.write("rules.yaml", DOCUMENT);
