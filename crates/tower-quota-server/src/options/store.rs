@@ -36,7 +36,7 @@ pub struct StoreFlags {
     /// Connects to Redis by TLS.
     #[arg(long, env = "REDIS_TLS", value_parser = FalseyValueParser::new())]
     pub redis_tls: bool,
-    /// The certificates of authorities that may sign the certificate of Redis, in place of those of the system.
+    /// The certificates of the authorities of Redis. By default the system's authorities may sign its certificate.
     #[arg(long, env = "REDIS_TLS_CACERT", value_name = "PATH")]
     pub redis_tls_ca: Option<PathBuf>,
     /// The certificate of the server for Redis.
