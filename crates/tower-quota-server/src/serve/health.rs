@@ -145,7 +145,10 @@ impl Health {
         }
         for source in &sources {
             if source.limits.is_none() {
-                let problem = source.problem.as_deref().unwrap_or("none have arrived");
+                let problem = source
+                    .problem
+                    .as_deref()
+                    .unwrap_or("the xDS server has sent none");
                 reasons.push(format!("{} has no limits yet: {problem}", source.name));
             }
         }
@@ -241,11 +244,13 @@ impl Source {
 
 fn of_documents(live: &LiveRules) -> SourceState {
     let state = live.state();
-    let limits = live.handle().limits().len();
+    let limits = state.in_force.map(|_| live.handle().limits().len());
+    let is_empty = limits.is_none() && state.last_error.is_none();
+    let first = is_empty.then(|| "put the first document by the admin API".to_owned());
     SourceState {
         name: state.store,
-        limits: state.in_force.map(|_| limits),
-        problem: state.last_error,
+        limits,
+        problem: state.last_error.or(first),
     }
 }
 
