@@ -15,15 +15,11 @@ const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const METHOD: HeaderName = HeaderName::from_static("x-forwarded-method");
 const URI: HeaderName = HeaderName::from_static("x-forwarded-uri");
 const AUTHORITY: HeaderName = HeaderName::from_static("x-forwarded-host");
-const ORIGINAL_METHOD: HeaderName = HeaderName::from_static("x-original-method");
-const ORIGINAL_URI: HeaderName = HeaderName::from_static("x-original-uri");
-const ORIGINAL_URL: HeaderName = HeaderName::from_static("x-original-url");
 
 /// The fields of gateways, and the proxies that may send them.
 pub(super) struct Forwarded {
     trusted: Networks<()>,
     client_ip: ClientIp,
-    has_original_fields: bool,
 }
 
 impl Forwarded {
@@ -38,7 +34,6 @@ impl Forwarded {
                 .map(|network| (network.to_net(), ()))
                 .collect(),
             client_ip: client_ip().behind(proxies, Source::XForwardedFor),
-            has_original_fields: options.original_fields,
         }
     }
 
@@ -48,18 +43,10 @@ impl Forwarded {
 
     /// Returns the request of the client, with the client as the peer.
     pub(super) fn rebuild(&self, gateway: IpAddr, mut head: Parts) -> Result<Request<()>, Problem> {
-        let method = match self.has_original_fields {
-            true => only(&head.headers, &ORIGINAL_METHOD)?,
-            false => only(&head.headers, &METHOD)?,
-        };
+        let method = only(&head.headers, &METHOD)?;
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| unreadable("method"))?;
-        let (uri, host) = match self.has_original_fields {
-            true => original_target(&head.headers)?,
-            false => {
-                let host = only(&head.headers, &AUTHORITY)?.clone();
-                (target(only(&head.headers, &URI)?)?.0, Some(host))
-            }
-        };
+        let uri = target(only(&head.headers, &URI)?)?;
+        let host = only(&head.headers, &AUTHORITY)?.clone();
         if !head.headers.contains_key(FOR) {
             return Err(missing(&FOR));
         }
@@ -68,51 +55,20 @@ impl Forwarded {
         head.extensions.insert(gateway);
         let client = self.client_ip.address(&RequestHead::from_parts(&head));
         head.extensions.insert(client.unwrap_or(gateway));
-        for name in [
-            FOR,
-            METHOD,
-            URI,
-            AUTHORITY,
-            ORIGINAL_METHOD,
-            ORIGINAL_URI,
-            ORIGINAL_URL,
-            TOKEN,
-        ] {
+        for name in [FOR, METHOD, URI, AUTHORITY, TOKEN] {
             head.headers.remove(name);
         }
-        if let Some(host) = host {
-            head.headers.insert(HOST, host);
-        }
+        head.headers.insert(HOST, host);
         (head.method, head.uri) = (method, uri);
         Ok(with_plain_path(Request::from_parts(head, ())))
     }
 }
 
-/// Returns the target of `X-Original-URI` or `X-Original-URL`, with its host if it is a URL.
-fn original_target(headers: &HeaderMap) -> Result<(Uri, Option<HeaderValue>), Problem> {
-    let name = match headers.contains_key(&ORIGINAL_URL) {
-        true if headers.contains_key(&ORIGINAL_URI) => {
-            let detail = "the gateway sends X-Original-URI and X-Original-URL: let it set one, and clear the other";
-            return Err(Problem::bad_request(detail));
-        }
-        true => &ORIGINAL_URL,
-        false => &ORIGINAL_URI,
-    };
-    // A path comes with the host that the gateway asks for.
-    target(only(headers, name)?)
-}
-
-/// Returns a target without its host, and the host if the target is a URL.
-fn target(value: &HeaderValue) -> Result<(Uri, Option<HeaderValue>), Problem> {
-    let uri = Uri::try_from(value.as_bytes()).map_err(|_| unreadable("target"))?;
-    let host = uri
-        .authority()
-        .map(|host| HeaderValue::from_str(host.as_str()));
-    let host = host.transpose().map_err(|_| unreadable("host"))?;
-    // A host alone, as of `CONNECT`, has no path.
-    let path = uri.into_parts().path_and_query;
-    let path = path.ok_or_else(|| unreadable("target"))?;
-    Ok((Uri::from(path), host))
+/// Returns the path and the query. A client may have sent a URL with a host of its choice.
+fn target(value: &HeaderValue) -> Result<Uri, Problem> {
+    let uri = Uri::try_from(value.as_bytes()).ok();
+    let path = uri.and_then(|uri| uri.into_parts().path_and_query);
+    path.map(Uri::from).ok_or_else(|| unreadable("target"))
 }
 
 /// Returns the value of a field that occurs once. A client may have sent another one.

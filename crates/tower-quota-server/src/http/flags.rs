@@ -1,5 +1,4 @@
 use clap::Args;
-use clap::builder::FalseyValueParser;
 use tower_quota_rules::Network;
 
 use super::options::HttpOptions;
@@ -17,9 +16,6 @@ pub struct HttpFlags {
         value_delimiter = ','
     )]
     pub trusted_proxies: Vec<Network>,
-    /// Reads X-Original-Method and X-Original-URI or X-Original-URL, as ingress-nginx sends them, in place of X-Forwarded-*.
-    #[arg(long, env = "TOWER_QUOTA_ORIGINAL_FIELDS", value_parser = FalseyValueParser::new())]
-    pub original_fields: bool,
     /// The secret of callers, in Authorization: Bearer. Gateways send it in Tower-Quota-Token.
     #[arg(long, env = "TOWER_QUOTA_TOKEN", hide_env_values = true)]
     pub token: Option<Token>,
@@ -33,7 +29,6 @@ impl HttpFlags {
         if !self.trusted_proxies.is_empty() {
             options.trusted_proxies.clone_from(&self.trusted_proxies);
         }
-        options.original_fields = self.original_fields;
         options.token.clone_from(&self.token);
         options
     }

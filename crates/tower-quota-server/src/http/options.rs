@@ -24,11 +24,6 @@ pub struct HttpOptions {
     ///
     /// Your clients must have addresses outside the networks, or the gateway must overwrite `X-Forwarded-For`.
     pub trusted_proxies: Vec<Network>,
-    /// Whether gateways send `X-Original-Method` and `X-Original-URI` or `X-Original-URL`, as ingress-nginx does, in place of
-    /// `X-Forwarded-Method`, `X-Forwarded-Uri` and `X-Forwarded-Host`.
-    ///
-    /// The server never reads both, because clients could then send the fields that your gateway does not overwrite.
-    pub original_fields: bool,
     /// The secret of callers. Gateways send it in `Tower-Quota-Token`, and other callers in `Authorization: Bearer`.
     pub token: Option<Token>,
     /// The maximum number of bytes of a body, 64 KiB by default.
@@ -59,7 +54,6 @@ impl Default for HttpOptions {
         let loopback = ["127.0.0.0/8", "::1"].into_iter();
         Self {
             trusted_proxies: loopback.filter_map(|text| text.parse().ok()).collect(),
-            original_fields: false,
             token: None,
             largest_body: 64 << 10,
             body_timeout: Duration::from_secs(5),
