@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use tower_quota_server::logs;
 use tower_quota_server::options::{Command, Options};
-use tower_quota_server::serve::{BoundServer, StartErrors, check};
+use tower_quota_server::serve::{BoundServer, StartError, check};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -19,16 +19,14 @@ async fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(errors) => {
-            for error in errors.iter() {
-                eprintln!("tower-quota-server: {error}");
-            }
+        Err(error) => {
+            eprintln!("tower-quota-server: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
-async fn checked(options: &Options) -> Result<(), StartErrors> {
+async fn checked(options: &Options) -> Result<(), StartError> {
     // The program prints the problems itself. The log has the advice of this crate.
     let mut flags = options.logs.clone();
     flags.log_level = "off,tower_quota_server=warn".to_owned();
@@ -38,7 +36,7 @@ async fn checked(options: &Options) -> Result<(), StartErrors> {
     Ok(())
 }
 
-async fn serve(options: &Options) -> Result<(), StartErrors> {
+async fn serve(options: &Options) -> Result<(), StartError> {
     logs::install(&options.logs);
     // A signal before the first log line counts too.
     let signal = ended();

@@ -7,7 +7,6 @@ use tonic::service::Routes;
 use tonic_health::server::HealthReporter;
 use tower_quota_admin::AdminOptions;
 
-use super::error::StartError;
 use super::health::Health;
 use super::parts::{Documents, Parts};
 use crate::envoy::EnvoyOptions;
@@ -65,7 +64,7 @@ pub(super) fn admin(
     parts: &Parts,
     health: &Health,
     metrics: Router,
-) -> Result<Router, StartError> {
+) -> Result<Router, String> {
     let routes = health.routes().merge(metrics);
     let Some(documents) = parts
         .documents
@@ -88,7 +87,10 @@ pub(super) fn admin(
     if let Some(redis) = parts.store.redis().cloned() {
         admin = admin.store_figures("redis", move || redis.stats());
     }
-    Ok(tower_quota_admin::router(documents.live.clone(), admin)?.merge(routes))
+    let admin = tower_quota_admin::router(documents.live.clone(), admin).map_err(|error| {
+        format!("--admin-token (TOWER_QUOTA_ADMIN_TOKEN), --admin-tokens (TOWER_QUOTA_ADMIN_TOKENS): {error}")
+    })?;
+    Ok(admin.merge(routes))
 }
 
 /// Returns the page for Prometheus.

@@ -1,5 +1,6 @@
 //! Loads everything that a server needs, and collects all errors.
 
+use core::fmt::Display;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::path::Path;
 use tower_quota_redis::{RedisOptions, RedisStore};
 
 use super::connections::Protocol;
-use super::error::{StartError, StartErrors};
+use super::error::StartError;
 use super::parts::{Documents, Parts};
 use crate::envoy::{EnvoyConfig, EnvoyDoor, EnvoySource, Problems};
 use crate::options::{ConfigType, Foreign, Options, StoreFlags, TlsFlags, foreign};
@@ -47,23 +48,24 @@ impl LoadedSource {
 
 impl Loaded {
     /// Loads what the flags name. A check keeps away from Redis, and writes no copy of documents.
-    pub(super) async fn load(options: &Options, is_check: bool) -> Result<Self, StartErrors> {
-        let mut errors = StartErrors::default();
+    pub(super) async fn load(options: &Options, is_check: bool) -> Result<Self, StartError> {
+        let mut errors = StartError::default();
         for foreign in foreign(|name| std::env::var(name).ok()) {
             match foreign {
-                Foreign::Error(message) => errors.add(StartError::Flags(message)),
+                Foreign::Error(message) => errors.add(message),
                 Foreign::Note(message) => tracing::warn!("{message}"),
             }
         }
         let opened = open_source(options).await;
         if let (Ok(None), None) = (&opened, &options.rules.rules) {
-            errors.add(StartError::NoLimits);
+            errors.add(
+                "there are no limits to serve: give --rules PATH, --envoy PATH, or RUNTIME_ROOT",
+            );
         }
         let source = errors.unless(opened).flatten();
         let store = errors.unless(open_store(&options.store).await);
         if options.rules.are_in_redis() && options.store.redis.is_none() {
-            let fix = "--rules redis (TOWER_QUOTA_RULES) needs a Redis: give --redis URL";
-            errors.add(StartError::Flags(fix.into()));
+            errors.add("--rules redis (TOWER_QUOTA_RULES) needs a Redis: give --redis URL");
         }
         let mut rules = options.rules.clone();
         if is_check {
@@ -75,9 +77,12 @@ impl Loaded {
             _ => errors.unless(ServerStore::open(None, RedisStore::options(), None).await),
         };
         let documents = match &store {
-            Some(store) => errors
-                .unless(Documents::open(&rules, store, options.store.deadline).await)
-                .flatten(),
+            Some(store) => {
+                let opened = Documents::open(&rules, store, options.store.deadline).await;
+                let opened =
+                    opened.map_err(|error| format!("--rules (TOWER_QUOTA_RULES): {error}"));
+                errors.unless(opened).flatten()
+            }
             None => None,
         };
         let mut certificates = HashMap::new();
@@ -107,15 +112,20 @@ impl Loaded {
     }
 }
 
+/// Returns the problem of limits that cannot be used.
+pub(super) fn unusable(place: &dyn Display, problems: &Problems) -> String {
+    format!("the limits in {place} cannot be used\n{problems}")
+}
+
 /// Opens the source of the limits of Envoy. Unusable files are an error, unless the server may start without limits.
-async fn open_source(options: &Options) -> Result<Option<LoadedSource>, StartError> {
+async fn open_source(options: &Options) -> Result<Option<LoadedSource>, String> {
     let flags = &options.envoy;
     if let Some(folder) = flags.folder() {
         let mut source = EnvoySource::files(&folder, flags.merge_domains);
         let first = source.next().await;
         return match first {
             Err(problems) if !flags.start_without_limits => {
-                Err(StartError::Limits { folder, problems })
+                Err(unusable(&folder.display(), &problems))
             }
             first => Ok(Some(LoadedSource {
                 place: folder.display().to_string(),
@@ -128,7 +138,7 @@ async fn open_source(options: &Options) -> Result<Option<LoadedSource>, StartErr
         return Ok(None);
     }
     let source = EnvoySource::xds(&options.xds, flags.merge_domains);
-    let source = source.map_err(|problems| StartError::Flags(problems.to_string()))?;
+    let source = source.map_err(|problems| problems.to_string())?;
     Ok(Some(LoadedSource {
         place: format!("the xDS server {}", options.xds.server),
         source,
@@ -139,22 +149,24 @@ async fn open_source(options: &Options) -> Result<Option<LoadedSource>, StartErr
 fn open_certificates(
     flags: &TlsFlags,
     protocol: Protocol,
-) -> Result<Option<(Certificates, LastRead)>, StartError> {
+) -> Result<Option<(Certificates, LastRead)>, String> {
     let port = protocol.name();
-    let Some(files) = flags.files(port).map_err(StartError::Flags)? else {
+    let Some(files) = flags.files(port)? else {
         return Ok(None);
     };
     let opened = Certificates::open(files, protocol.alpn());
-    let opened = opened.map_err(|error| StartError::Tls { port, error })?;
-    Ok(Some(opened))
+    opened.map(Some).map_err(|error| {
+        format!("--{port}-tls-cert, --{port}-tls-key, --{port}-tls-client-ca: {error}")
+    })
 }
 
-async fn open_store(flags: &StoreFlags) -> Result<ServerStore, StartError> {
+async fn open_store(flags: &StoreFlags) -> Result<ServerStore, String> {
     let options = redis_options(flags)?;
-    Ok(ServerStore::open(flags.redis_url().as_deref(), options, flags.lease).await?)
+    let opened = ServerStore::open(flags.redis_url().as_deref(), options, flags.lease).await;
+    opened.map_err(|error| error.to_string())
 }
 
-fn redis_options(flags: &StoreFlags) -> Result<RedisOptions, StartError> {
+fn redis_options(flags: &StoreFlags) -> Result<RedisOptions, String> {
     let mut options = RedisStore::options()
         .deadline(flags.deadline)
         .prefix(&flags.prefix);
@@ -170,11 +182,9 @@ fn redis_options(flags: &StoreFlags) -> Result<RedisOptions, StartError> {
     Ok(options)
 }
 
-fn read(flag: &str, path: &Path) -> Result<Vec<u8>, StartError> {
+fn read(flag: &str, path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|error| {
         let path = path.display();
-        StartError::Flags(format!(
-            "{flag}: {path}: {error}: check the path and its permissions"
-        ))
+        format!("{flag}: {path}: {error}: check the path and its permissions")
     })
 }

@@ -33,7 +33,7 @@ use tokio::time::timeout;
 use tonic_health::server::HealthReporter;
 
 use self::connections::{Port, Protocol};
-pub use self::error::{StartError, StartErrors};
+pub use self::error::StartError;
 pub use self::health::{Health, Source};
 use self::load::{Loaded, LoadedSource};
 use self::parts::Parts;
@@ -71,7 +71,7 @@ impl BoundServer {
     ///
     /// # Errors
     /// Returns all flags and files that cannot be used.
-    pub async fn bind(options: &Options) -> Result<Self, StartErrors> {
+    pub async fn bind(options: &Options) -> Result<Self, StartError> {
         // Layers need the recorder.
         let recorder = Recorder::install();
         let loaded = Loaded::load(options, false).await?;
@@ -227,11 +227,10 @@ impl BoundServer {
 }
 
 impl BoundPort {
-    async fn bind(port: Arc<Port>, address: SocketAddr) -> Result<Self, StartError> {
-        let refused = |error| StartError::Address {
-            port: port.name(),
-            address,
-            error,
+    async fn bind(port: Arc<Port>, address: SocketAddr) -> Result<Self, String> {
+        let refused = |error| {
+            let port = port.name();
+            format!("--{port} {address}: {error}: choose another address or port")
         };
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
@@ -247,7 +246,7 @@ impl BoundPort {
 ///
 /// # Errors
 /// Returns all flags and files that cannot be used.
-pub async fn check(options: &Options) -> Result<(), StartErrors> {
+pub async fn check(options: &Options) -> Result<(), StartError> {
     let loaded = Loaded::load(options, true).await?;
     if let Some(LoadedSource {
         place,
@@ -255,8 +254,7 @@ pub async fn check(options: &Options) -> Result<(), StartErrors> {
         ..
     }) = loaded.source
     {
-        let folder = place.into();
-        return Err(StartError::Limits { folder, problems }.into());
+        return Err(load::unusable(&place, &problems).into());
     }
     let health = Health::new("memory", None, false, false);
     drop(doors::admin(

@@ -1,12 +1,14 @@
 //! What the doors of a server share.
 
+use core::error::Error;
 use core::time::Duration;
 use std::sync::Arc;
 
 use tower_quota_core::{BoxStore, RefusalCache};
-use tower_quota_live::{FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, WithoutRules};
+use tower_quota_live::{
+    FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, StartError, WithoutRules,
+};
 
-use super::error::StartError;
 use crate::envoy::EnvoyDoor;
 use crate::http::{Gate, advice, read_rules};
 use crate::options::RulesFlags;
@@ -33,7 +35,7 @@ impl Documents {
         flags: &RulesFlags,
         store: &ServerStore,
         deadline: Duration,
-    ) -> Result<Option<Self>, StartError> {
+    ) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
         let Some(path) = &flags.rules else {
             return Ok(None);
         };
@@ -58,7 +60,13 @@ impl Documents {
             }
         });
         let gate = Gate::new(store.store().clone(), deadline);
-        let live = LiveRules::start_shared(gate.handle(), rules, options).await?;
+        let started = LiveRules::start_shared(gate.handle(), rules, options).await;
+        let live = started.map_err(|error| match error {
+            StartError::Unavailable { store, reason } => {
+                format!("{store}: {reason}: check the path and its permissions")
+            }
+            other => other.to_string(),
+        })?;
         Ok(Some(Self { gate, live }))
     }
 }
