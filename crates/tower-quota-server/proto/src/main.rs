@@ -9,6 +9,12 @@ const PROTOS: [&str; 3] = [
     "ratelimit/config/ratelimit/v3/rls_conf.proto",
 ];
 
+/// The messages that `/json` reads.
+const JSON: [&str; 2] = [
+    ".envoy.service.ratelimit.v3.RateLimitRequest",
+    ".envoy.extensions.common.ratelimit.v3",
+];
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let protos = Path::new(env!("CARGO_MANIFEST_DIR"));
     let committed = protos.join("../src/messages/generated");
@@ -29,7 +35,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn generate(protos: &Path, out: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let files = protox::compile(PROTOS, [protos])?;
-    tonic_prost_build::configure()
+    let mut builder = tonic_prost_build::configure();
+    for message in JSON {
+        let reader = "#[derive(::serde::Deserialize)]\n\
+            #[serde(default, deny_unknown_fields, rename_all = \"camelCase\")]";
+        builder = builder.message_attribute(message, reader);
+    }
+    builder
         .build_transport(false)
         .emit_rerun_if_changed(false)
         .out_dir(out)

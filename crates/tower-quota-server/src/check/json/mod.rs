@@ -13,9 +13,8 @@ use http::{StatusCode, header};
 use tonic::Code;
 use tower_quota_core::Store;
 
-use self::request::JsonRequest;
 use crate::envoy::EnvoyDoor;
-use crate::http::{HttpOptions, Object, Problem, bytes};
+use crate::http::{HttpOptions, Problem, bytes};
 use crate::messages::ratelimit::rate_limit_response;
 
 struct Door<S> {
@@ -44,10 +43,10 @@ async fn decide<S: Store>(
     let (head, body) = request.into_parts();
     door.options.authenticate(&head.headers)?;
     let body = bytes(body, &door.options).await?;
-    let Ok(Object(request)) = serde_json::from_slice::<Object<JsonRequest>>(&body) else {
+    let Some(request) = request::request(&body) else {
         return Ok(plain(StatusCode::BAD_REQUEST));
     };
-    let response = match door.envoy.decide(&request.into()).await {
+    let response = match door.envoy.decide(&request).await {
         Ok(response) => response,
         Err(status) if status.code() == Code::Unavailable => {
             return Ok(plain(StatusCode::SERVICE_UNAVAILABLE));

@@ -1,127 +1,56 @@
 //! The JSON of requests, by the JSON mapping of protobuf.
 
-use core::num::ParseIntError;
-use core::str::FromStr;
+use serde_json::{Map, Value};
 
-use serde::Deserialize;
-use serde::de::{Deserializer, Error};
-
-use crate::http::Object;
 use crate::messages::RateLimitUnit;
-use crate::messages::descriptors::RateLimitDescriptor;
-use crate::messages::descriptors::rate_limit_descriptor::{self, RateLimitOverride};
 use crate::messages::ratelimit::RateLimitRequest;
 
-/// Names are in camel case, or as in the proto. Unknown names are errors, and `null` is the default.
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct JsonRequest {
-    domain: Option<String>,
-    descriptors: Option<Vec<Object<Descriptor>>>,
-    #[serde(alias = "hits_addend")]
-    hits_addend: Option<Number<u32>>,
+/// Reads a request. Names are in camel case, or as in the proto. Unknown names are errors, and `null` is the default.
+pub(super) fn request(body: &[u8]) -> Option<RateLimitRequest> {
+    let json = plain(serde_json::from_slice(body).ok()?)?;
+    serde_json::from_value(json).ok()
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-struct Descriptor {
-    entries: Option<Vec<Object<Entry>>>,
-    limit: Option<Object<Limit>>,
-    #[serde(alias = "hits_addend")]
-    hits_addend: Option<Number<u64>>,
-    #[serde(alias = "is_negative_hits")]
-    is_negative_hits: Option<bool>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Entry {
-    key: Option<String>,
-    value: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-struct Limit {
-    #[serde(alias = "requests_per_unit")]
-    requests_per_unit: Option<Number<u32>>,
-    unit: Option<Number<Unit>>,
-}
-
-/// A number, or its digits in a string.
-struct Number<T>(T);
-
-/// The name or the number of a unit.
-struct Unit(i32);
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Form {
-    Number(u64),
-    /// A whole number may have a fraction of zero.
-    Float(f64),
-    Text(String),
-}
-
-impl Form {
-    /// Returns the text, or the digits of a whole number.
-    fn text(self) -> String {
-        match self {
-            Self::Number(number) => number.to_string(),
-            Self::Float(number) => number.to_string(),
-            Self::Text(text) => text,
+/// Returns the form that the messages read.
+fn plain(json: Value) -> Option<Value> {
+    match json {
+        Value::Object(fields) => {
+            let mut named = Map::new();
+            for (name, value) in fields {
+                let name = match name.as_str() {
+                    "hits_addend" => "hitsAddend",
+                    "is_negative_hits" => "isNegativeHits",
+                    "requests_per_unit" => "requestsPerUnit",
+                    name => name,
+                };
+                let value = match (name, &value) {
+                    (_, Value::Null) => continue,
+                    ("hitsAddend" | "requestsPerUnit", value) => number(value)?.into(),
+                    ("unit", value) => unit(value)?.into(),
+                    _ => plain(value)?,
+                };
+                named.insert(name.to_owned(), value);
+            }
+            Some(Value::Object(named))
         }
+        // The messages take a list of their fields too.
+        Value::Array(elements) if !elements.iter().all(Value::is_object) => None,
+        Value::Array(elements) => elements.into_iter().map(plain).collect(),
+        other => Some(other),
     }
 }
 
-impl<'de, T: FromStr> Deserialize<'de> for Number<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = Form::deserialize(deserializer)?.text().parse();
-        number.map(Self).map_err(|_| D::Error::custom("no number"))
+/// Reads a number, or its digits in a string.
+fn number(value: &Value) -> Option<u64> {
+    let whole = || value.as_f64()?.to_string().parse().ok();
+    match value {
+        Value::String(digits) => digits.parse().ok(),
+        _ => value.as_u64().or_else(whole),
     }
 }
 
-impl FromStr for Unit {
-    type Err = ParseIntError;
-
-    fn from_str(text: &str) -> Result<Self, ParseIntError> {
-        match RateLimitUnit::from_str_name(text) {
-            Some(unit) => Ok(Self(unit.into())),
-            None => text.parse().map(Self),
-        }
-    }
-}
-
-impl From<JsonRequest> for RateLimitRequest {
-    fn from(request: JsonRequest) -> Self {
-        let descriptors = request.descriptors.unwrap_or_default().into_iter();
-        Self {
-            domain: request.domain.unwrap_or_default(),
-            descriptors: descriptors
-                .map(|Object(descriptor)| descriptor.into())
-                .collect(),
-            hits_addend: request.hits_addend.map_or(0, |Number(hits)| hits),
-        }
-    }
-}
-
-impl From<Descriptor> for RateLimitDescriptor {
-    fn from(descriptor: Descriptor) -> Self {
-        let entries = descriptor.entries.unwrap_or_default().into_iter();
-        let entries = entries.map(|Object(entry)| rate_limit_descriptor::Entry {
-            key: entry.key.unwrap_or_default(),
-            value: entry.value.unwrap_or_default(),
-        });
-        Self {
-            entries: entries.collect(),
-            limit: descriptor.limit.map(|Object(limit)| RateLimitOverride {
-                requests_per_unit: limit
-                    .requests_per_unit
-                    .map_or(0, |Number(requests)| requests),
-                unit: limit.unit.map_or(0, |Number(Unit(unit))| unit),
-            }),
-            hits_addend: descriptor.hits_addend.map(|Number(hits)| hits),
-            is_negative_hits: descriptor.is_negative_hits.unwrap_or_default(),
-        }
-    }
+/// Reads the name or the number of a unit.
+fn unit(value: &Value) -> Option<u64> {
+    let named = RateLimitUnit::from_str_name(value.as_str().unwrap_or_default());
+    named.map_or_else(|| number(value), |unit| u64::try_from(i32::from(unit)).ok())
 }
