@@ -20,7 +20,6 @@
 //! | [`options`] | the flags and environment variables of the program |
 //! | [`serve`] | a server that runs until a signal |
 //! | [`store`] | counters in memory, in Redis, or leased from Redis |
-//! | [`tls`] | certificates that are read again |
 //! | [`logs`] | the logs of the program |
 //!
 //! The server has no limits of its own. It turns each call into charges, and a
@@ -39,4 +38,4 @@ mod metrics;
 pub mod options;
 pub mod serve;
 pub mod store;
-pub mod tls;
+mod tls;

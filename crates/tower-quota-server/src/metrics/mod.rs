@@ -7,7 +7,7 @@ mod table;
 use ::metrics::{counter, gauge};
 
 pub(crate) use self::calls::CountedCalls;
-pub(crate) use self::recorder::Recorder;
+pub(crate) use self::recorder::{install, keep_up, render};
 use self::table::{CERTIFICATES, CLOSED, CONFIG_ERRORS, CONFIG_LOADS, CONNECTIONS};
 
 /// Counts a connection that the server has ended or not taken.
@@ -21,14 +21,10 @@ pub(crate) fn connections(port: &'static str, connections: usize) {
     gauge!(CONNECTIONS, "port" => port).set(connections as f64);
 }
 
-/// Counts limits that are in force.
-pub(crate) fn config_loaded() {
-    counter!(CONFIG_LOADS).increment(1);
-}
-
-/// Counts a configuration that cannot be used.
-pub(crate) fn config_rejected() {
-    counter!(CONFIG_ERRORS).increment(1);
+/// Counts limits that are in force, or a configuration that cannot be used.
+pub(crate) fn config(is_good: bool) {
+    let name = if is_good { CONFIG_LOADS } else { CONFIG_ERRORS };
+    counter!(name).increment(1);
 }
 
 /// Counts certificates that were read again.

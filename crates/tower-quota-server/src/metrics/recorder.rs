@@ -9,29 +9,25 @@ use super::table;
 /// The recorder of all servers of the process.
 static RECORDER: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
 
-/// What Prometheus reads. Without a recorder, which another part of the process has taken, the page is empty.
-#[derive(Clone, Debug)]
-pub(crate) struct Recorder(Option<PrometheusHandle>);
+/// Installs the recorder, unless it is installed already. Layers and doors need it before their first request.
+pub(crate) fn install() {
+    RECORDER.get_or_init(|| build().ok());
+}
 
-impl Recorder {
-    /// Installs the recorder, unless it is installed already. Layers and doors need it before their first request.
-    pub(crate) fn install() -> Self {
-        Self(RECORDER.get_or_init(|| build().ok()).clone())
-    }
+/// Returns what Prometheus reads. The page is empty if another part of the process has installed a recorder.
+pub(crate) fn render() -> String {
+    handle().map(PrometheusHandle::render).unwrap_or_default()
+}
 
-    pub(crate) fn render(&self) -> String {
-        self.0
-            .as_ref()
-            .map(PrometheusHandle::render)
-            .unwrap_or_default()
+/// Moves the samples of histograms into their buckets, so that memory stays bounded without Prometheus.
+pub(crate) fn keep_up() {
+    if let Some(handle) = handle() {
+        handle.run_upkeep();
     }
+}
 
-    /// Moves the samples of histograms into their buckets, so that memory stays bounded without Prometheus.
-    pub(crate) fn keep_up(&self) {
-        if let Some(handle) = &self.0 {
-            handle.run_upkeep();
-        }
-    }
+fn handle() -> Option<&'static PrometheusHandle> {
+    RECORDER.get()?.as_ref()
 }
 
 fn build() -> Result<PrometheusHandle, BuildError> {

@@ -12,7 +12,7 @@ use super::parts::{Documents, Parts};
 use crate::envoy::EnvoyOptions;
 use crate::http::Problem;
 use crate::messages::ratelimit::rate_limit_service_server::RateLimitServiceServer;
-use crate::metrics::{CountedCalls, Recorder};
+use crate::metrics::{self, CountedCalls};
 use crate::options::Options;
 use crate::{auth, check};
 
@@ -94,12 +94,12 @@ pub(super) fn admin(
 }
 
 /// Returns the page for Prometheus.
-pub(super) fn metrics(path: &str, parts: &Parts, recorder: &Recorder) -> Router {
-    let (parts, recorder) = (parts.clone(), recorder.clone());
+pub(super) fn metrics(path: &str, parts: &Parts) -> Router {
+    let parts = parts.clone();
     let render = async move || {
         publish(&parts);
         let text = "text/plain; version=0.0.4; charset=utf-8";
-        ([(header::CONTENT_TYPE, text)], recorder.render())
+        ([(header::CONTENT_TYPE, text)], metrics::render())
     };
     Router::new().route(path, get(render))
 }

@@ -9,17 +9,15 @@ use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tower_quota_core::{BoxStore, Charge, Key, Name, Operation, Quota, RefusalCache, Store};
 
-use super::health::{Health, Source};
+use super::health::Health;
 use crate::envoy::{EnvoyConfig, EnvoyDoor, EnvoySource, Problems};
 use crate::messages::ratelimit::rate_limit_service_server::SERVICE_NAME;
-use crate::metrics::{self, Recorder};
+use crate::metrics;
 use crate::store::ServerStore;
-use crate::tls::{Certificates, LastRead};
+use crate::tls::Certificates;
 
 /// The time between two looks at files and at the store.
 const LOOK: Duration = Duration::from_secs(1);
-/// The time between two moves of samples into histograms.
-const UPKEEP: Duration = Duration::from_secs(5);
 /// A key that no client has.
 const PROBE: Name = Name::new("server probe");
 
@@ -32,48 +30,33 @@ fn ticks(period: Duration) -> Interval {
     ticks
 }
 
-/// Calls a blocking function again and again, until the runtime has ended.
-async fn every_blocking<T: Send + 'static>(state: T, look: fn(&mut T)) {
-    let mut kept = Some(state);
-    let mut ticks = ticks(LOOK);
-    while let Some(mut state) = kept.take() {
-        ticks.tick().await;
-        let looked = spawn_blocking(move || {
-            look(&mut state);
-            state
-        });
-        kept = looked.await.ok();
-    }
-}
-
 /// Follows the limits of Envoy. Limits with problems leave the earlier ones as they are.
-pub(super) async fn limits(mut source: EnvoySource, door: Door, health: Source) {
+pub(super) async fn limits(mut source: EnvoySource, door: Door, health: Health) {
     loop {
         put(source.next().await, &door, &health);
     }
 }
 
 /// Puts limits in force, and reports them.
-pub(super) fn put(limits: Result<EnvoyConfig, Problems>, door: &Door, health: &Source) {
+pub(super) fn put(limits: Result<EnvoyConfig, Problems>, door: &Door, health: &Health) {
     match limits {
         Ok(config) => {
             let limits = config.limits();
             door.replace(config);
-            health.loaded(limits);
+            health.set_limits(Ok(limits));
         }
-        Err(problems) => health.rejected(&problems),
+        Err(problems) => health.set_limits(Err(&problems)),
     }
 }
 
 /// Replaces the certificates of a port whenever their files change.
-pub(super) async fn certificates(
-    port: &'static str,
-    certificates: Arc<Certificates>,
-    last: LastRead,
-) {
-    every_blocking((port, certificates, last), |(port, certificates, last)| {
-        let Some(changed) = certificates.poll(last) else {
-            return;
+pub(super) async fn certificates(port: &'static str, certificates: Arc<Certificates>) {
+    let mut ticks = ticks(LOOK);
+    loop {
+        ticks.tick().await;
+        let files = Arc::clone(&certificates);
+        let Ok(Some(changed)) = spawn_blocking(move || files.poll()).await else {
+            continue;
         };
         metrics::certificates(port, changed.is_ok());
         match changed {
@@ -82,8 +65,7 @@ pub(super) async fn certificates(
                 "the new certificates of the {port} port cannot be used, the earlier ones stay: {error}"
             ),
         }
-    })
-    .await;
+    }
 }
 
 /// Asks Redis again and again, without a change, so that the health knows of an outage without requests.
@@ -105,38 +87,28 @@ pub(super) async fn probe(store: ServerStore, health: Health) {
     }
 }
 
-/// Reports the health to the service of gRPC.
-pub(super) async fn report(health: &Health, reporter: &HealthReporter) {
-    let status = match health.is_ready() {
+/// Reports the health to the service of gRPC. Returns whether the server is ready.
+pub(super) async fn report(health: &Health, reporter: &HealthReporter) -> bool {
+    let ready = health.is_ready();
+    let status = match ready {
         true => ServingStatus::Serving,
         false => ServingStatus::NotServing,
     };
     for service in ["", SERVICE_NAME] {
         reporter.set_service_status(service, status).await;
     }
+    ready
 }
 
-/// Reports each change of the health. Documents do not notify, so the health is read again and again.
-pub(super) async fn reports(health: Health, reporter: HealthReporter) {
-    let (mut ticks, mut reported) = (ticks(LOOK), None);
-    loop {
-        let ready = health.is_ready();
-        // Every report is a message to clients that watch.
-        if reported.replace(ready) != Some(ready) {
-            report(&health, &reporter).await;
-        }
-        tokio::select! {
-            () = health.changed() => {}
-            _ = ticks.tick() => {}
-        }
-    }
-}
-
-/// Keeps the memory of histograms bounded.
-pub(super) async fn upkeep(recorder: Recorder) {
-    let mut ticks = ticks(UPKEEP);
+/// Reports each change of the health, and keeps the memory of histograms bounded.
+pub(super) async fn reports(health: Health, reporter: HealthReporter, mut reported: bool) {
+    let mut ticks = ticks(LOOK);
     loop {
         ticks.tick().await;
-        recorder.keep_up();
+        metrics::keep_up();
+        // Every report is a message to clients that watch.
+        if health.is_ready() != reported {
+            reported = report(&health, &reporter).await;
+        }
     }
 }

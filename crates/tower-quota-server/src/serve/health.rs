@@ -7,43 +7,36 @@
 //! | `/healthcheck` | after SIGTERM, and without limits if `--healthy-with-limits` is set |
 
 use core::fmt::Display;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use axum::Router;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
 use axum::routing::get;
+use axum::{Json, Router};
 use serde::Serialize;
-use tokio::sync::Notify;
+use tower_quota_core::Lock;
 use tower_quota_live::LiveRules;
 
 use crate::metrics;
 
 /// The health of a server. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Health(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
+pub(super) struct Health {
+    state: Arc<Lock<State>>,
+    documents: Option<LiveRules>,
     needs_store: bool,
     needs_limits: bool,
-    is_ending: AtomicBool,
-    sources: Mutex<Vec<SourceState>>,
-    documents: Option<LiveRules>,
-    store: Mutex<StoreState>,
-    changed: Notify,
 }
 
-/// A source of limits, which reports each configuration that arrives.
-#[derive(Clone, Debug)]
-pub struct Source {
-    health: Health,
-    position: usize,
+#[derive(Debug)]
+struct State {
+    is_ending: bool,
+    /// The limits of Envoy.
+    envoy: Option<Source>,
+    store: Store,
 }
 
-#[derive(Clone, Debug, Default, Serialize)]
-struct SourceState {
+#[derive(Clone, Debug, Serialize)]
+struct Source {
     name: String,
     /// The limits that are in force.
     limits: Option<usize>,
@@ -53,7 +46,7 @@ struct SourceState {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct StoreState {
+struct Store {
     place: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
@@ -65,53 +58,48 @@ struct Report {
     ready: bool,
     /// Why the server is not ready.
     reasons: Vec<String>,
-    sources: Vec<SourceState>,
-    store: StoreState,
+    sources: Vec<Source>,
+    store: Store,
 }
 
 impl Health {
-    /// Creates the health of a server that counts in this place.
+    /// Creates the health of a server with these limits of Envoy, which counts in this place.
     pub(super) fn new(
         place: &'static str,
+        envoy: Option<String>,
         documents: Option<LiveRules>,
         needs_store: bool,
         needs_limits: bool,
     ) -> Self {
-        Self(Arc::new(Inner {
+        let envoy = envoy.map(|name| Source {
+            name,
+            limits: None,
+            problem: None,
+        });
+        let store = Store {
+            place,
+            problem: None,
+        };
+        Self {
+            state: Arc::new(Lock::new(State {
+                is_ending: false,
+                envoy,
+                store,
+            })),
+            documents,
             needs_store,
             needs_limits,
-            is_ending: AtomicBool::new(false),
-            sources: Mutex::default(),
-            documents,
-            store: Mutex::new(StoreState {
-                place,
-                problem: None,
-            }),
-            changed: Notify::new(),
-        }))
-    }
-
-    /// Adds a source of limits. The server is not ready before the source has loaded limits.
-    pub fn source(&self, name: impl Into<String>) -> Source {
-        let mut sources = lock(&self.0.sources);
-        sources.push(SourceState {
-            name: name.into(),
-            ..SourceState::default()
-        });
-        Source {
-            health: self.clone(),
-            position: sources.len() - 1,
         }
     }
 
     /// Makes the server unready for good.
     pub(super) fn end(&self) {
-        self.0.is_ending.store(true, Ordering::Relaxed);
+        self.state.lock().is_ending = true;
     }
 
     /// Sets whether the store answers.
     pub(super) fn set_store(&self, problem: Option<String>) {
-        let mut store = lock(&self.0.store);
+        let store = &mut self.state.lock().store;
         match (&store.problem, &problem) {
             (None, Some(problem)) => tracing::warn!(
                 "{} does not answer, so each limit chooses what to answer: {problem}",
@@ -121,26 +109,45 @@ impl Health {
             _ => {}
         }
         store.problem = problem;
-        self.0.changed.notify_one();
     }
 
-    /// Waits until the store or a source has reported something.
-    pub(super) async fn changed(&self) {
-        self.0.changed.notified().await;
+    /// Reports limits of Envoy that are in force now, or a configuration that leaves the earlier limits in force.
+    pub(super) fn set_limits(&self, loaded: Result<usize, &dyn Display>) {
+        let mut state = self.state.lock();
+        let Some(source) = &mut state.envoy else {
+            return;
+        };
+        metrics::config(loaded.is_ok());
+        match loaded {
+            Ok(limits) => {
+                tracing::info!("new limits of {}: {limits}", source.name);
+                source.limits = Some(limits);
+                source.problem = None;
+            }
+            Err(problem) => {
+                let stays = match source.limits {
+                    Some(_) => "the earlier limits stay",
+                    None => "there are no limits yet",
+                };
+                let name = &source.name;
+                tracing::error!("the limits of {name} cannot be used, {stays}: {problem}");
+                source.problem = Some(problem.to_string());
+            }
+        }
     }
 
     /// Returns whether the server wants requests.
-    #[must_use]
-    pub fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         self.report().ready
     }
 
     fn report(&self) -> Report {
-        let mut sources = lock(&self.0.sources).clone();
-        sources.extend(self.0.documents.as_ref().map(of_documents));
-        let store = lock(&self.0.store).clone();
+        let documents = self.documents.as_ref().map(of_documents);
+        let state = self.state.lock();
+        let sources: Vec<Source> = state.envoy.iter().cloned().chain(documents).collect();
+        let store = state.store.clone();
         let mut reasons = Vec::new();
-        if self.0.is_ending.load(Ordering::Relaxed) {
+        if state.is_ending {
             reasons.push("the server is ending".to_owned());
         }
         for source in &sources {
@@ -152,7 +159,7 @@ impl Health {
                 reasons.push(format!("{} has no limits yet: {problem}", source.name));
             }
         }
-        if let (true, Some(problem)) = (self.0.needs_store, &store.problem) {
+        if let (true, Some(problem)) = (self.needs_store, &store.problem) {
             reasons.push(format!("{} does not answer: {problem}", store.place));
         }
         Report {
@@ -164,96 +171,47 @@ impl Health {
     }
 
     /// Answers `/healthcheck` as envoyproxy/ratelimit does.
-    fn healthcheck(&self) -> bool {
-        let sources = lock(&self.0.sources);
-        let has_limits = sources.iter().any(|source| source.limits.is_some());
-        let is_ending = self.0.is_ending.load(Ordering::Relaxed);
-        let lacks_limits = self.0.needs_limits && !sources.is_empty() && !has_limits;
-        !is_ending && !lacks_limits
+    fn healthcheck(&self) -> (StatusCode, &'static str) {
+        let state = self.state.lock();
+        let has_limits = state
+            .envoy
+            .as_ref()
+            .is_none_or(|envoy| envoy.limits.is_some());
+        match state.is_ending || self.needs_limits && !has_limits {
+            false => (StatusCode::OK, "OK"),
+            true => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the server is ending, or has no limits yet",
+            ),
+        }
     }
 
     /// Returns the routes of the health checks.
     pub(super) fn routes(&self) -> Router {
         let (ready, check) = (self.clone(), self.clone());
+        let readiness = async move || {
+            let report = ready.report();
+            let status = match report.ready {
+                true => StatusCode::OK,
+                false => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            (status, Json(report))
+        };
         Router::new()
             .route("/healthz", get(async || "OK"))
-            .route("/readyz", get(async move || ready.report()))
-            .route(
-                "/healthcheck",
-                get(async move || match check.healthcheck() {
-                    true => (StatusCode::OK, "OK"),
-                    false => (
-                        StatusCode::INTERNAL_SERVER_ERROR,
-                        "the server is ending, or has no limits yet",
-                    ),
-                }),
-            )
+            .route("/readyz", get(readiness))
+            .route("/healthcheck", get(async move || check.healthcheck()))
     }
 }
 
-impl IntoResponse for Report {
-    fn into_response(self) -> Response {
-        let status = match self.ready {
-            true => StatusCode::OK,
-            false => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        let body = serde_json::to_string_pretty(&self).unwrap_or_default();
-        (
-            status,
-            [(header::CONTENT_TYPE, "application/json")],
-            body + "\n",
-        )
-            .into_response()
-    }
-}
-
-impl Source {
-    /// Reports limits that are in force now.
-    pub fn loaded(&self, limits: usize) {
-        metrics::config_loaded();
-        self.set(|state| {
-            tracing::info!("new limits of {}: {limits}", state.name);
-            state.limits = Some(limits);
-            state.problem = None;
-        });
-    }
-
-    /// Reports a configuration that cannot be used. The earlier limits stay.
-    pub fn rejected(&self, problem: &dyn Display) {
-        metrics::config_rejected();
-        self.set(|state| {
-            let stays = match state.limits {
-                Some(_) => "the earlier limits stay",
-                None => "there are no limits yet",
-            };
-            tracing::error!(
-                "the limits of {} cannot be used, {stays}: {problem}",
-                state.name
-            );
-            state.problem = Some(problem.to_string());
-        });
-    }
-
-    fn set(&self, change: impl FnOnce(&mut SourceState)) {
-        if let Some(state) = lock(&self.health.0.sources).get_mut(self.position) {
-            change(state);
-        }
-        self.health.0.changed.notify_one();
-    }
-}
-
-fn of_documents(live: &LiveRules) -> SourceState {
+fn of_documents(live: &LiveRules) -> Source {
     let state = live.state();
     let limits = state.in_force.map(|_| live.handle().limits().len());
     let is_empty = limits.is_none() && state.last_error.is_none();
     let first = is_empty.then(|| "put the first document by the admin API".to_owned());
-    SourceState {
+    Source {
         name: state.store,
         limits,
         problem: state.last_error.or(first),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,5 @@
 //! Loads everything that a server needs, and collects all errors.
 
-use core::fmt::Display;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -13,14 +12,14 @@ use super::parts::{Documents, Parts};
 use crate::envoy::{EnvoyConfig, EnvoyDoor, EnvoySource, Problems};
 use crate::options::{ConfigType, Foreign, Options, StoreFlags, TlsFlags, foreign};
 use crate::store::ServerStore;
-use crate::tls::{Certificates, LastRead};
+use crate::tls::Certificates;
 
 /// What a server has loaded.
 pub(super) struct Loaded {
     pub(super) parts: Parts,
     pub(super) source: Option<LoadedSource>,
     /// The certificates of each port with TLS.
-    pub(super) certificates: HashMap<&'static str, (Certificates, LastRead)>,
+    pub(super) certificates: HashMap<&'static str, Certificates>,
 }
 
 /// The source of the limits of Envoy, and what it has said first.
@@ -56,7 +55,7 @@ impl Loaded {
                 Foreign::Note(message) => tracing::warn!("{message}"),
             }
         }
-        let opened = open_source(options).await;
+        let opened = open_source(options, is_check).await;
         if let (Ok(None), None) = (&opened, &options.rules.rules) {
             errors.add(
                 "there are no limits to serve: give --rules PATH, --envoy PATH, or RUNTIME_ROOT",
@@ -112,20 +111,16 @@ impl Loaded {
     }
 }
 
-/// Returns the problem of limits that cannot be used.
-pub(super) fn unusable(place: &dyn Display, problems: &Problems) -> String {
-    format!("the limits in {place} cannot be used\n{problems}")
-}
-
 /// Opens the source of the limits of Envoy. Unusable files are an error, unless the server may start without limits.
-async fn open_source(options: &Options) -> Result<Option<LoadedSource>, String> {
+async fn open_source(options: &Options, is_check: bool) -> Result<Option<LoadedSource>, String> {
     let flags = &options.envoy;
     if let Some(folder) = flags.folder() {
         let mut source = EnvoySource::files(&folder, flags.merge_domains);
         let first = source.next().await;
         return match first {
-            Err(problems) if !flags.start_without_limits => {
-                Err(unusable(&folder.display(), &problems))
+            Err(problems) if is_check || !flags.start_without_limits => {
+                let place = folder.display();
+                Err(format!("the limits in {place} cannot be used\n{problems}"))
             }
             first => Ok(Some(LoadedSource {
                 place: folder.display().to_string(),
@@ -146,10 +141,7 @@ async fn open_source(options: &Options) -> Result<Option<LoadedSource>, String> 
     }))
 }
 
-fn open_certificates(
-    flags: &TlsFlags,
-    protocol: Protocol,
-) -> Result<Option<(Certificates, LastRead)>, String> {
+fn open_certificates(flags: &TlsFlags, protocol: Protocol) -> Result<Option<Certificates>, String> {
     let port = protocol.name();
     let Some(files) = flags.files(port)? else {
         return Ok(None);

@@ -26,19 +26,18 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use axum::Router;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tonic_health::server::HealthReporter;
 
-use self::connections::{Port, Protocol};
+use self::connections::{BoundPort, Protocol};
 pub use self::error::StartError;
-pub use self::health::{Health, Source};
-use self::load::{Loaded, LoadedSource};
+use self::health::Health;
+use self::load::Loaded;
 use self::parts::Parts;
 use self::wait::sleep;
-use crate::metrics::Recorder;
+use crate::metrics;
 use crate::options::{Options, PortFlags};
 
 /// The longest time for the documents, and for leases and refunds, to be given back.
@@ -60,12 +59,6 @@ pub struct BoundServer {
     summary: String,
 }
 
-struct BoundPort {
-    port: Arc<Port>,
-    listener: TcpListener,
-    address: SocketAddr,
-}
-
 impl BoundServer {
     /// Loads the limits, opens the counters and the certificates, and binds the addresses.
     ///
@@ -73,32 +66,29 @@ impl BoundServer {
     /// Returns all flags and files that cannot be used.
     pub async fn bind(options: &Options) -> Result<Self, StartError> {
         // Layers need the recorder.
-        let recorder = Recorder::install();
+        metrics::install();
         let loaded = Loaded::load(options, false).await?;
-        let mut followers: Vec<Follower> = vec![Box::pin(followers::upkeep(recorder.clone()))];
         let parts = loaded.parts;
+        let documents = parts.documents.as_ref();
         let health = Health::new(
             parts.store.place(),
-            parts
-                .documents
-                .as_ref()
-                .map(|documents| documents.live.clone()),
+            loaded.source.as_ref().map(|source| source.place.clone()),
+            documents.map(|documents| documents.live.clone()),
             options.store.ready_with_redis,
             options.envoy.needs_limits(),
         );
         let probe = followers::probe(parts.store.clone(), health.clone());
-        followers.push(Box::pin(probe));
+        let mut followers: Vec<Follower> = vec![Box::pin(probe)];
         let mut limits = Vec::new();
         if let (Some(loaded), Some(door)) = (loaded.source, &parts.envoy) {
-            let source = health.source(&loaded.place);
             limits.push(loaded.summary());
             if let Some(first) = loaded.first {
-                followers::put(first, door, &source);
+                followers::put(first, door, &health);
             }
-            let follower = followers::limits(loaded.source, door.clone(), source);
+            let follower = followers::limits(loaded.source, door.clone(), health.clone());
             followers.push(Box::pin(follower));
         }
-        if let (Some(documents), Some(path)) = (&parts.documents, &options.rules.rules) {
+        if let (Some(documents), Some(path)) = (documents, &options.rules.rules) {
             let count = documents.gate.handle().limits().len();
             limits.push(format!("{} (limits: {count})", path.display()));
         }
@@ -106,29 +96,24 @@ impl BoundServer {
         descriptors::lower(&mut flags);
         let (grpc, reporter) = doors::grpc(&parts);
         let http = doors::http(options, &parts, &health);
-        let metrics = doors::metrics(&flags.metrics_path, &parts, &recorder);
+        let metrics = doors::metrics(&flags.metrics_path, &parts);
         let admin = doors::admin(options, &parts, &health, metrics.clone())?;
         let mut certificates = loaded.certificates;
-        let mut port = |protocol: Protocol, router| {
-            let certificates = certificates.remove(protocol.name()).map(|(read, last)| {
-                let read = Arc::new(read);
-                let follower = followers::certificates(protocol.name(), Arc::clone(&read), last);
+        let mut bind = async |protocol: Protocol, address, router| {
+            let certificates = certificates.remove(protocol.name()).map(Arc::new);
+            if let Some(certificates) = certificates.clone() {
+                let follower = followers::certificates(protocol.name(), certificates);
                 followers.push(Box::pin(follower));
-                read
-            });
-            Arc::new(Port::new(protocol, &flags, certificates, router))
-        };
-        let grpc = BoundPort::bind(port(Protocol::Grpc, grpc), flags.grpc_address()).await?;
-        let http = BoundPort::bind(port(Protocol::Http, http), flags.http_address()).await?;
-        let admin = BoundPort::bind(port(Protocol::Admin, admin), flags.admin).await?;
-        let metrics = match flags.metrics {
-            Some(address) => {
-                Some(BoundPort::bind(port(Protocol::Metrics, metrics), address).await?)
             }
+            BoundPort::bind(protocol, address, &flags, certificates, router).await
+        };
+        let grpc = bind(Protocol::Grpc, flags.grpc_address(), grpc).await?;
+        let http = bind(Protocol::Http, flags.http_address(), http).await?;
+        let admin = bind(Protocol::Admin, flags.admin, admin).await?;
+        let metrics = match flags.metrics {
+            Some(address) => Some(bind(Protocol::Metrics, address, metrics).await?),
             None => None,
         };
-        let reports = followers::reports(health.clone(), reporter.clone());
-        followers.push(Box::pin(reports));
         let summary = format!(
             "tower-quota-server {} serves gRPC on {}, HTTP on {}, {} on {}{}, limits of {}, counted in {}",
             env!("CARGO_PKG_VERSION"),
@@ -186,21 +171,23 @@ impl BoundServer {
 
     /// Serves until the signal, and follows changes of files. Then drains, and closes the counters.
     pub async fn run(self, signal: impl Future<Output = ()>) {
-        followers::report(&self.health, &self.reporter).await;
+        let ready = followers::report(&self.health, &self.reporter).await;
         let mut followers = JoinSet::new();
+        let (health, reporter) = (self.health.clone(), self.reporter.clone());
+        followers.spawn(followers::reports(health, reporter, ready));
         for follower in self.followers {
             followers.spawn(follower);
         }
         let (drain, draining) = watch::channel(false);
         let mut doors = JoinSet::new();
-        for bound in [self.grpc, self.http] {
-            doors.spawn(bound.port.serve(bound.listener, draining.clone()));
+        for port in [self.grpc, self.http] {
+            doors.spawn(port.serve(draining.clone()));
         }
         // Event streams of admins have no end, so nobody waits for them.
         let (_open, forever) = watch::channel(false);
         let mut admins = JoinSet::new();
-        for bound in [Some(self.admin), self.metrics].into_iter().flatten() {
-            admins.spawn(bound.port.serve(bound.listener, forever.clone()));
+        for port in [Some(self.admin), self.metrics].into_iter().flatten() {
+            admins.spawn(port.serve(forever.clone()));
         }
         signal.await;
 
@@ -226,37 +213,13 @@ impl BoundServer {
     }
 }
 
-impl BoundPort {
-    async fn bind(port: Arc<Port>, address: SocketAddr) -> Result<Self, String> {
-        let refused = |error| {
-            let port = port.name();
-            format!("--{port} {address}: {error}: choose another address or port")
-        };
-        let listener = TcpListener::bind(address).await.map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
-        Ok(Self {
-            port,
-            listener,
-            address,
-        })
-    }
-}
-
 /// Checks everything that a server with these flags would load, without Redis.
 ///
 /// # Errors
 /// Returns all flags and files that cannot be used.
 pub async fn check(options: &Options) -> Result<(), StartError> {
     let loaded = Loaded::load(options, true).await?;
-    if let Some(LoadedSource {
-        place,
-        first: Some(Err(problems)),
-        ..
-    }) = loaded.source
-    {
-        return Err(load::unusable(&place, &problems).into());
-    }
-    let health = Health::new("memory", None, false, false);
+    let health = Health::new("memory", None, None, false, false);
     drop(doors::admin(
         options,
         &loaded.parts,

@@ -1,5 +1,6 @@
 //! Reads the files of a port.
 
+use core::fmt::{self, Display};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +10,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
-use super::error::TlsError;
 use crate::options::TlsFiles;
 
 /// The contents of the files.
@@ -21,7 +21,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    pub(super) fn read(files: &TlsFiles) -> Result<Self, TlsError> {
+    pub(super) fn read(files: &TlsFiles) -> Result<Self, String> {
         Ok(Self {
             certificate: read(&files.certificate)?,
             key: read(&files.key)?,
@@ -33,33 +33,29 @@ impl Texts {
         &self,
         files: &TlsFiles,
         protocols: &[Vec<u8>],
-    ) -> Result<ServerConfig, TlsError> {
+    ) -> Result<ServerConfig, String> {
         let chain = certificates(&files.certificate, &self.certificate)?;
-        let key = PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| {
-            let reason = format!("no private key ({error}): write a key in PEM");
-            TlsError::new(&files.key, reason)
-        })?;
-        let mismatch = |error| {
-            let reason = format!("{error}: give the private key of the first certificate");
-            TlsError::new(&files.key, reason)
-        };
+        let key = PrivateKeyDer::from_pem_slice(&self.key)
+            .map_err(|error| unusable(&files.key, error, "write a private key in PEM"))?;
+        let mismatch = |error| unusable(&files.key, error, "give the key of the first certificate");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(mismatch)?;
         let config = match (&files.client_ca, &self.client_ca) {
             (Some(file), Some(text)) => {
-                let unusable = |error: &dyn core::fmt::Display| {
-                    let reason = format!("{error}: give the certificates of the authorities");
-                    TlsError::new(file, reason)
-                };
+                let fix = "give the certificates of the authorities";
                 let mut roots = RootCertStore::empty();
                 for authority in certificates(file, text)? {
-                    roots.add(authority).map_err(|error| unusable(&error))?;
+                    roots
+                        .add(authority)
+                        .map_err(|error| unusable(file, error, fix))?;
                 }
                 let verifier =
                     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-                let verifier = verifier.build().map_err(|error| unusable(&error))?;
+                let verifier = verifier
+                    .build()
+                    .map_err(|error| unusable(file, error, fix))?;
                 config.with_client_cert_verifier(verifier)
             }
             _ => config.with_no_client_auth(),
@@ -70,31 +66,27 @@ impl Texts {
     }
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, TlsError> {
-    fs::read(file).map_err(|error| {
-        let reason = format!("{error}: check the path and its permissions");
-        TlsError::new(file, reason)
-    })
+fn read(file: &Path) -> Result<Vec<u8>, String> {
+    fs::read(file).map_err(|error| unusable(file, error, "check the path and its permissions"))
 }
 
-fn certificates(file: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+fn certificates(file: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let fix = "write certificates in PEM";
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
-    let found = found.map_err(|error| {
-        let reason = format!("no certificate ({error}): write certificates in PEM");
-        TlsError::new(file, reason)
-    })?;
+    let found = found.map_err(|error| unusable(file, error, fix))?;
     match found.is_empty() {
-        true => Err(TlsError::new(
-            file,
-            "no certificate: write certificates in PEM".into(),
-        )),
+        true => Err(unusable(file, "no certificate", fix)),
         false => Ok(found),
     }
 }
 
+fn unusable(file: &Path, error: impl Display, fix: &str) -> String {
+    format!("{}: {error}: {fix}", file.display())
+}
+
 /// Keeps the key out of logs.
-impl core::fmt::Debug for Texts {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for Texts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Texts").finish_non_exhaustive()
     }
 }

@@ -15,4 +15,4 @@ mod port;
 mod requests;
 
 pub(super) use self::bounds::Protocol;
-pub(super) use self::port::Port;
+pub(super) use self::port::BoundPort;

@@ -27,9 +27,17 @@ const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs
 /// The wait after an error, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A port with what it serves.
+/// A port with its bound address.
 #[derive(Debug)]
-pub(in crate::serve) struct Port {
+pub(in crate::serve) struct BoundPort {
+    pub(in crate::serve) address: SocketAddr,
+    listener: TcpListener,
+    port: Arc<Port>,
+}
+
+/// What a port serves.
+#[derive(Debug)]
+pub(super) struct Port {
     pub(super) protocol: Protocol,
     pub(super) bounds: Bounds,
     pub(super) certificates: Option<Arc<Certificates>>,
@@ -37,13 +45,20 @@ pub(in crate::serve) struct Port {
     pub(super) http: Builder<TokioExecutor>,
 }
 
-impl Port {
-    pub(in crate::serve) fn new(
+impl BoundPort {
+    pub(in crate::serve) async fn bind(
         protocol: Protocol,
+        address: SocketAddr,
         flags: &PortFlags,
         certificates: Option<Arc<Certificates>>,
         router: Router,
-    ) -> Self {
+    ) -> Result<Self, String> {
+        let refused = |error| {
+            let port = protocol.name();
+            format!("--{port} {address}: {error}: choose another address or port")
+        };
+        let listener = TcpListener::bind(address).await.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
         let mut http = Builder::new(TokioExecutor::new());
         http.http1()
             .timer(TokioTimer::new())
@@ -62,27 +77,25 @@ impl Port {
             Protocol::Http => http,
             Protocol::Admin | Protocol::Metrics => http.http1_only(),
         };
-        Self {
+        let port = Arc::new(Port {
             protocol,
             bounds: Bounds::of(protocol, flags),
             certificates,
             router: router.with_state(()),
             http,
-        }
-    }
-
-    pub(in crate::serve) const fn name(&self) -> &'static str {
-        self.protocol.name()
+        });
+        Ok(Self {
+            address,
+            listener,
+            port,
+        })
     }
 
     /// Accepts connections until the server ends. Returns after the last connection has ended.
-    pub(in crate::serve) async fn serve(
-        self: Arc<Self>,
-        listener: TcpListener,
-        mut drain: watch::Receiver<bool>,
-    ) {
-        let name = self.name();
-        let places = Places::new(self.bounds.connections);
+    pub(in crate::serve) async fn serve(self, mut drain: watch::Receiver<bool>) {
+        let Self { listener, port, .. } = self;
+        let name = port.name();
+        let places = Places::new(port.bounds.connections);
         // Ends when the last connection has dropped its receiver.
         let (connections, connected) = watch::channel(());
         loop {
@@ -105,7 +118,7 @@ impl Port {
                 continue;
             };
             metrics::connections(name, places.taken());
-            let (port, drain, connected) = (Arc::clone(&self), drain.clone(), connected.clone());
+            let (port, drain, connected) = (Arc::clone(&port), drain.clone(), connected.clone());
             let places = Arc::clone(&places);
             tokio::spawn(async move {
                 port.connect(stream, peer, place, drain).await;
@@ -115,6 +128,12 @@ impl Port {
         }
         drop((listener, connected));
         connections.closed().await;
+    }
+}
+
+impl Port {
+    pub(super) const fn name(&self) -> &'static str {
+        self.protocol.name()
     }
 }
 
