@@ -14,12 +14,12 @@ mod values;
 use std::ffi::OsString;
 
 use crate::envoy::XdsOptions;
-use crate::http::HttpFlags;
+use crate::http::HttpOptions;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 pub use self::envoy::{ConfigType, EnvoyFlags};
-pub use self::foreign::{Foreign, foreign};
+pub use self::foreign::{unsupported, without_effect};
 pub use self::logs::{LogFlags, LogFormat};
 pub use self::ports::PortFlags;
 pub use self::rules::RulesFlags;
@@ -42,7 +42,7 @@ pub struct Options {
     pub rules: RulesFlags,
     /// Flags of the HTTP doors.
     #[command(flatten, next_help_heading = "HTTP")]
-    pub http: HttpFlags,
+    pub http: HttpOptions,
     /// Flags of Envoy's protocol.
     #[command(flatten)]
     pub envoy: EnvoyFlags,

@@ -10,7 +10,7 @@ use super::connections::Protocol;
 use super::error::StartError;
 use super::parts::{Documents, Parts};
 use crate::envoy::{EnvoyConfig, EnvoyDoor, EnvoySource, Problems};
-use crate::options::{ConfigType, Foreign, Options, StoreFlags, TlsFlags, foreign};
+use crate::options::{ConfigType, Options, StoreFlags, TlsFlags, unsupported, without_effect};
 use crate::store::ServerStore;
 use crate::tls::Certificates;
 
@@ -49,11 +49,12 @@ impl Loaded {
     /// Loads what the flags name. A check keeps away from Redis, and writes no copy of documents.
     pub(super) async fn load(options: &Options, is_check: bool) -> Result<Self, StartError> {
         let mut errors = StartError::default();
-        for foreign in foreign(|name| std::env::var(name).ok()) {
-            match foreign {
-                Foreign::Error(message) => errors.add(message),
-                Foreign::Note(message) => tracing::warn!("{message}"),
-            }
+        let variable = |name: &str| std::env::var(name).ok();
+        for error in unsupported(variable) {
+            errors.add(error);
+        }
+        for name in without_effect(variable) {
+            tracing::warn!("{name} has no effect: read docs/reference/server.md for the reason");
         }
         let opened = open_source(options, is_check).await;
         if let (Ok(None), None) = (&opened, &options.rules.rules) {
