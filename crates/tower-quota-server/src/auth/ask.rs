@@ -9,6 +9,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::routing::any;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use tower_quota::settle::Reservation;
 
 use super::forwarded::Forwarded;
 use crate::http::{Gate, HttpOptions, Problem};
@@ -73,12 +74,12 @@ impl Door {
     async fn decide(&self, head: Parts) -> Result<Response<Bytes>, Problem> {
         let gateway = self.gateway(&head)?;
         let request = self.forwarded.rebuild(gateway, head)?;
-        let decided = self.gate.decide(request).await;
-        if let Some(charges) = &decided.admitted {
+        let response = self.gate.decide(request).await;
+        if let Some(charges) = response.extensions().get::<Reservation>() {
             // The response of the service is unknown, so that a rule of the document cannot decide.
             charges.keep();
         }
-        Ok(decided.response)
+        Ok(response)
     }
 
     /// Returns the address of the gateway, if the server trusts it.

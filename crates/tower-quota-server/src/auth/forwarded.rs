@@ -9,7 +9,7 @@ use tower_quota::RequestHead;
 use tower_quota::key::{ClientIp, Proxies, Source, client_ip};
 use tower_quota_rules::Networks;
 
-use crate::http::{HttpOptions, Problem, TOKEN, with_plain_path};
+use crate::http::{HttpOptions, Problem, TOKEN, only, with_plain_path};
 
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const METHOD: HeaderName = HeaderName::from_static("x-forwarded-method");
@@ -43,10 +43,10 @@ impl Forwarded {
 
     /// Returns the request of the client, with the client as the peer.
     pub(super) fn rebuild(&self, gateway: IpAddr, mut head: Parts) -> Result<Request<()>, Problem> {
-        let method = only(&head.headers, &METHOD)?;
+        let method = field(&head.headers, &METHOD)?;
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| unreadable("method"))?;
-        let uri = target(only(&head.headers, &URI)?)?;
-        let host = only(&head.headers, &AUTHORITY)?.clone();
+        let uri = target(field(&head.headers, &URI)?)?;
+        let host = field(&head.headers, &AUTHORITY)?.clone();
         if !head.headers.contains_key(FOR) {
             return Err(missing(&FOR));
         }
@@ -72,17 +72,13 @@ fn target(value: &HeaderValue) -> Result<Uri, Problem> {
 }
 
 /// Returns the value of a field that occurs once. A client may have sent another one.
-fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<&'h HeaderValue, Problem> {
-    let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else {
-        return Err(missing(name));
-    };
-    match values.next() {
-        None => Ok(value),
-        Some(_) => Err(Problem::bad_request(format_args!(
+fn field<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<&'h HeaderValue, Problem> {
+    only(headers, name).ok_or_else(|| match headers.contains_key(name) {
+        false => missing(name),
+        true => Problem::bad_request(format_args!(
             "the gateway sends {name} twice: let it replace the field of the client"
-        ))),
-    }
+        )),
+    })
 }
 
 fn missing(name: &HeaderName) -> Problem {

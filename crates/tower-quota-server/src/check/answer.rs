@@ -3,13 +3,14 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use http::{HeaderMap, StatusCode, header};
+use axum::body::Bytes;
+use http::{HeaderMap, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::Value;
+use tower_quota::settle::Reservation;
 use tower_quota::{Decision, Degraded, LimitStatus, Outcome};
 
 use super::reservations::Reserved;
-use crate::http::Decided;
 
 #[derive(Serialize)]
 pub(super) struct Answer {
@@ -45,9 +46,8 @@ struct Limit {
 
 impl Answer {
     /// Returns the answer about a request that the layer has decided.
-    pub(super) fn decided(decided: &Decided) -> Self {
-        let response = &decided.response;
-        let status = match decided.admitted {
+    pub(super) fn decided(response: &Response<Bytes>) -> Self {
+        let status = match response.extensions().get::<Reservation>() {
             Some(_) => StatusCode::OK,
             None => response.status(),
         };

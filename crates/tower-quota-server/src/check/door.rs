@@ -14,7 +14,7 @@ use super::answer::Answer;
 use super::call::Call;
 use super::commit::{Commit, Committed};
 use super::reservations::Reservations;
-use crate::http::{Decided, Gate, HttpOptions, Problem, bytes, json, openapi};
+use crate::http::{Gate, HttpOptions, Problem, json, openapi, read};
 
 struct Door {
     gate: Gate,
@@ -39,10 +39,8 @@ pub fn router(gate: &Gate, options: &HttpOptions) -> Router {
 }
 
 async fn check(State(door): State<Arc<Door>>, request: Request) -> Result<Json<Answer>, Problem> {
-    let (head, body) = request.into_parts();
-    door.options.authenticate(&head.headers)?;
-    let body = bytes(body, &door.options).await?;
-    let call: Call = json(&head.headers, &body)?;
+    let (fields, body) = read(request, &door.options).await?;
+    let call: Call = json(&fields, &body)?;
     let (request, time) = (call.request()?, call.reserved_time(&door.options)?);
     if call.peek {
         let (status, decision) = door.gate.peek(&request).await?;
@@ -52,19 +50,19 @@ async fn check(State(door): State<Arc<Door>>, request: Request) -> Result<Json<A
         Some(_) => Some(door.reservations.place(body.len())?),
         None => None,
     };
-    let decided = door.gate.decide(request).await;
-    let mut answered = Answer::decided(&decided);
-    if let Some(charges) = decided.admitted.clone() {
+    let mut response = door.gate.decide(request).await;
+    let mut answered = Answer::decided(&response);
+    if let Some(charges) = response.extensions_mut().remove::<Reservation>() {
         match (time, place) {
             (Some(time), Some(place)) => {
-                let estimates = estimates(&decided, &charges);
+                let estimates = estimates(response.extensions().get(), &charges);
                 let opened = door.reservations.open(charges, estimates, time, place);
                 answered.reservation = Some(opened?);
             }
             _ => charges.keep(),
         }
     }
-    answer(&call, answered, decided.response.status())
+    answer(&call, answered, response.status())
 }
 
 /// Returns the answer, unless the call lacks the address that a limit needs.
@@ -78,8 +76,7 @@ fn answer(call: &Call, answer: Answer, status: StatusCode) -> Result<Json<Answer
 }
 
 /// Returns the limits that settle, with their estimates.
-fn estimates(decided: &Decided, charges: &Reservation) -> Vec<(Name, u64)> {
-    let decision = decided.response.extensions().get::<Decision>();
+fn estimates(decision: Option<&Decision>, charges: &Reservation) -> Vec<(Name, u64)> {
     let statuses = decision.map_or(&[][..], Decision::statuses).iter();
     let estimate = |name: Name| {
         let estimate = charges.estimate(name.as_str())?;
@@ -96,10 +93,8 @@ async fn commit(
     id: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Json<Committed>, Problem> {
-    let (head, body) = request.into_parts();
-    door.options.authenticate(&head.headers)?;
-    let body = bytes(body, &door.options).await?;
-    let commit: Commit = json(&head.headers, &body)?;
+    let (fields, body) = read(request, &door.options).await?;
+    let commit: Commit = json(&fields, &body)?;
     // A path that is not UTF-8 has no id.
     let id = id.map_or_else(|_| String::new(), |Path(id)| id);
     let held = door.reservations.end(&id, &commit)?;

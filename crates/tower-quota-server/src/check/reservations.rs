@@ -1,8 +1,8 @@
 //! The open reservations of this instance.
 
 use core::time::Duration;
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Weak};
+use std::collections::HashMap;
+use std::sync::{Arc, Once, Weak};
 
 use http::StatusCode;
 use serde::Serialize;
@@ -22,14 +22,8 @@ const TICK: Duration = Duration::from_secs(1);
 pub(super) struct Reservations {
     clock: Arc<dyn Clock>,
     places: Arc<Semaphore>,
-    open: Lock<Open>,
-}
-
-#[derive(Default)]
-struct Open {
-    by_id: HashMap<String, Held>,
-    by_end: BTreeSet<(Timestamp, String)>,
-    is_followed: bool,
+    open: Lock<HashMap<String, Held>>,
+    followed: Once,
 }
 
 /// The charges of a reservation. They are refunded on drop, unless a commit sets their cost.
@@ -53,14 +47,18 @@ impl Reservations {
             clock,
             places: Arc::new(Semaphore::new(options.most_reservations as usize)),
             open: Lock::default(),
+            followed: Once::new(),
         }
     }
 
     /// Takes a place for the reservation of a call with this many bytes.
     pub(super) fn place(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Problem> {
-        self.expire();
         let places = u32::try_from(bytes.div_ceil(1_024)).unwrap_or(u32::MAX);
-        let place = Arc::clone(&self.places).try_acquire_many_owned(places.max(1));
+        let take = || Arc::clone(&self.places).try_acquire_many_owned(places.max(1));
+        let place = take().or_else(|_| {
+            self.expire();
+            take()
+        });
         place.map_err(|_| {
             Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -86,13 +84,9 @@ impl Reservations {
             ends,
             _place: place,
         };
-        let mut open = self.open.lock();
-        open.by_end.insert((ends, id.clone()));
-        open.by_id.insert(id.clone(), held);
-        if !open.is_followed {
-            open.is_followed = true;
-            tokio::spawn(follow(Arc::downgrade(self)));
-        }
+        self.open.lock().insert(id.clone(), held);
+        self.followed
+            .call_once(|| drop(tokio::spawn(follow(Arc::downgrade(self)))));
         Ok(Reserved {
             id,
             expires_in_ms: millis(time),
@@ -101,26 +95,24 @@ impl Reservations {
 
     /// Ends a reservation whose time is not over, if the commit fits.
     pub(super) fn end(&self, id: &str, commit: &Commit) -> Result<Held, Problem> {
-        self.expire();
+        let now = self.clock.now();
         let mut open = self.open.lock();
-        commit.check(open.by_id.get(id).ok_or_else(missing)?)?;
-        let (id, held) = open.by_id.remove_entry(id).ok_or_else(missing)?;
-        open.by_end.remove(&(held.ends, id));
-        Ok(held)
+        let held = open.get(id).ok_or_else(missing)?;
+        let is_late = held.ends <= now;
+        if !is_late {
+            commit.check(held)?;
+        }
+        let held = open.remove(id);
+        // Refund without the lock, because a refund calls the store.
+        drop(open);
+        held.filter(|_| !is_late).ok_or_else(missing)
     }
 
     /// Refunds the reservations whose time is over.
     fn expire(&self) {
         let now = self.clock.now();
-        let mut ended = Vec::new();
         let mut open = self.open.lock();
-        while let Some((ends, _)) = open.by_end.first()
-            && *ends <= now
-            && let Some((_, id)) = open.by_end.pop_first()
-        {
-            ended.extend(open.by_id.remove(&id));
-        }
-        // Refund without the lock, because a refund calls the store.
+        let ended: Vec<_> = open.extract_if(|_, held| held.ends <= now).collect();
         drop(open);
         drop(ended);
     }

@@ -1,20 +1,25 @@
 use core::error::Error;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
+use axum::extract::Request;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 
-use super::object::Object;
 use super::options::HttpOptions;
 use super::problem::Problem;
 
-/// Reads a body within the deadline, up to the maximum.
-pub(crate) async fn bytes(body: Body, options: &HttpOptions) -> Result<Bytes, Problem> {
+/// Reads the fields and the body of a call that has the token, within the deadline and up to the maximum.
+pub(crate) async fn read(
+    request: Request,
+    options: &HttpOptions,
+) -> Result<(HeaderMap, Bytes), Problem> {
+    let (head, body) = request.into_parts();
+    options.authenticate(&head.headers)?;
     let most = options.largest_body;
     let read = axum::body::to_bytes(body, most);
     match tokio::time::timeout(options.body_timeout, read).await {
-        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Ok(bytes)) => Ok((head.headers, bytes)),
         Ok(Err(error)) => Err(match error.source() {
             Some(source) if source.is::<LengthLimitError>() => Problem::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
@@ -46,6 +51,12 @@ pub(crate) fn json<T: DeserializeOwned>(headers: &HeaderMap, bytes: &[u8]) -> Re
             "the body is not JSON: send `Content-Type: application/json`",
         ));
     }
-    let read = serde_json::from_slice(bytes).map(|Object(read)| read);
+    // A derived reader takes a list of the fields too.
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return Err(Problem::bad_request(
+            "the body cannot be read: expected an object",
+        ));
+    }
+    let read = serde_json::from_slice(bytes);
     read.map_err(|error| Problem::bad_request(format_args!("the body cannot be read: {error}")))
 }

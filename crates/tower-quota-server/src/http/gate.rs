@@ -25,18 +25,6 @@ pub struct Gate {
     clock: Arc<dyn Clock>,
 }
 
-/// A decided request.
-pub(crate) struct Decided {
-    /// The response with the fields of the limits, and the problem of a refusal.
-    pub(crate) response: Response<Bytes>,
-    /// The charges of an admitted request.
-    pub(crate) admitted: Option<Reservation>,
-}
-
-/// Marks the response to an admitted request.
-#[derive(Clone)]
-struct Admitted(Reservation);
-
 impl Gate {
     /// Creates a gate without limits over a store, which answers within the deadline.
     ///
@@ -74,16 +62,12 @@ impl Gate {
         Arc::clone(&self.clock)
     }
 
-    /// Decides a request, after its wait for a turn.
-    pub(crate) async fn decide(&self, request: Request<()>) -> Decided {
+    /// Decides a request, after its wait for a turn. The response to an admitted request has its charges in the extensions.
+    pub(crate) async fn decide(&self, request: Request<()>) -> Response<Bytes> {
         let Ok(response) = self.layer.layer(service_fn(admit)).oneshot(request).await;
-        let (mut head, body) = response.into_parts();
+        let (head, body) = response.into_parts();
         let Ok(body) = body.collect().await;
-        let admitted = head.extensions.remove();
-        Decided {
-            admitted: admitted.map(|Admitted(reservation)| reservation),
-            response: Response::from_parts(head, body.to_bytes()),
-        }
+        Response::from_parts(head, body.to_bytes())
     }
 
     /// Returns the status that a request would get now, and takes no units.
@@ -117,7 +101,7 @@ async fn admit(mut request: Request<()>) -> Result<Response<Empty<Bytes>>, Infal
     *response.status_mut() = StatusCode::NO_CONTENT;
     response
         .extensions_mut()
-        .insert(Admitted(charges.unwrap_or_default()));
+        .insert(charges.unwrap_or_default());
     Ok(response)
 }
 

@@ -1,7 +1,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use http::{HeaderMap, HeaderName, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use subtle::ConstantTimeEq;
 
 /// A secret that callers of the HTTP doors send. `Debug` hides the secret.
@@ -15,11 +15,6 @@ use subtle::ConstantTimeEq;
 #[derive(Clone)]
 pub struct Token(String);
 
-/// The error of a token that can be guessed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the token has {0} bytes: take 16 or more, such as from `openssl rand -base64 32`")]
-pub struct ShortToken(pub usize);
-
 /// The field for the token of gateways, because `Authorization` belongs to their clients.
 pub(crate) const FIELD: HeaderName = HeaderName::from_static("tower-quota-token");
 
@@ -28,8 +23,8 @@ impl Token {
 
     /// Returns whether `Authorization: Bearer` has the token.
     pub(crate) fn is_bearer_of(&self, headers: &HeaderMap) -> bool {
-        let value =
-            only(headers, &header::AUTHORIZATION).and_then(|value| value.split_at_checked(7));
+        let value = only(headers, &header::AUTHORIZATION);
+        let value = value.and_then(|value| value.as_bytes().split_at_checked(7));
         value.is_some_and(|(scheme, given)| {
             scheme.eq_ignore_ascii_case(b"bearer ") && self.is(given.trim_ascii())
         })
@@ -37,7 +32,7 @@ impl Token {
 
     /// Returns whether the field of gateways has the token.
     pub(crate) fn is_of_gateway(&self, headers: &HeaderMap) -> bool {
-        only(headers, &FIELD).is_some_and(|given| self.is(given))
+        only(headers, &FIELD).is_some_and(|given| self.is(given.as_bytes()))
     }
 
     /// Compares in constant time, which reveals at most the length.
@@ -47,20 +42,20 @@ impl Token {
 }
 
 /// Returns the value of a field that occurs once.
-fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h [u8]> {
+pub(crate) fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h HeaderValue> {
     let mut values = headers.get_all(name).iter();
-    let (value, None) = (values.next()?, values.next()) else {
-        return None;
-    };
-    Some(value.as_bytes())
+    values.next().filter(|_| values.next().is_none())
 }
 
 impl FromStr for Token {
-    type Err = ShortToken;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, ShortToken> {
+    fn from_str(text: &str) -> Result<Self, String> {
         match text.len() {
-            bytes if bytes < Self::SHORTEST => Err(ShortToken(bytes)),
+            bytes if bytes < Self::SHORTEST => Err(format!(
+                "the token has {bytes} bytes: take {} or more, such as from `openssl rand -base64 32`",
+                Self::SHORTEST
+            )),
             _ => Ok(Self(text.to_owned())),
         }
     }

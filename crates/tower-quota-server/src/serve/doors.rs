@@ -30,15 +30,15 @@ pub(super) fn grpc(parts: &Parts) -> (Router, HealthReporter) {
 
 /// Returns what the HTTP port serves.
 pub(super) fn http(options: &Options, parts: &Parts, health: &Health) -> Router {
-    let settings = options.http.options();
+    let settings = &options.http;
     let mut routes = health.routes();
     if let Some(Documents { gate, .. }) = &parts.documents {
         routes = routes
-            .merge(auth::router(gate, &settings))
-            .merge(check::router(gate, &settings));
+            .merge(auth::router(gate, settings))
+            .merge(check::router(gate, settings));
     }
     if let Some(envoy) = &parts.envoy {
-        routes = routes.merge(check::json_router(envoy.clone(), &settings));
+        routes = routes.merge(check::json_router(envoy.clone(), settings));
     }
     routes.fallback(async |uri: Uri| {
         let reason = match uri.path().trim_matches('/') {

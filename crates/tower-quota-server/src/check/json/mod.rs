@@ -14,7 +14,7 @@ use tonic::Code;
 use tower_quota_core::Store;
 
 use crate::envoy::EnvoyDoor;
-use crate::http::{HttpOptions, Problem, bytes};
+use crate::http::{HttpOptions, Problem, read};
 use crate::messages::ratelimit::rate_limit_response;
 
 struct Door<S> {
@@ -40,9 +40,7 @@ async fn decide<S: Store>(
     State(door): State<Arc<Door<S>>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (head, body) = request.into_parts();
-    door.options.authenticate(&head.headers)?;
-    let body = bytes(body, &door.options).await?;
+    let (_, body) = read(request, &door.options).await?;
     let Some(request) = request::request(&body) else {
         return Ok(plain(StatusCode::BAD_REQUEST));
     };
