@@ -57,7 +57,7 @@ pub struct PortFlags {
         default_value = "4096",
         value_parser = values::connections
     )]
-    pub http_connections: usize,
+    pub http_connections: u32,
     /// The most connections for gRPC at the same time.
     #[arg(
         long,
@@ -66,7 +66,7 @@ pub struct PortFlags {
         default_value = "4096",
         value_parser = values::connections
     )]
-    pub grpc_connections: usize,
+    pub grpc_connections: u32,
     /// The age at which a gRPC connection ends, so that clients find new servers.
     #[arg(
         long,

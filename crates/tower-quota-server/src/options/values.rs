@@ -25,7 +25,7 @@ pub(super) fn port(text: &str) -> Result<u16, String> {
     port.map_err(|_| "write a port from 1 to 65535, or 0 for any free port".into())
 }
 
-pub(super) fn connections(text: &str) -> Result<usize, String> {
+pub(super) fn connections(text: &str) -> Result<u32, String> {
     let connections = text.parse().ok().filter(|connections| *connections > 0);
     connections.ok_or_else(|| "write a number of connections from 1".into())
 }

@@ -5,7 +5,7 @@ use std::fs;
 use crate::options::PortFlags;
 
 /// Files that are no connections of HTTP and gRPC, such as admin connections, files of limits, and connections to Redis.
-const OTHERS: usize = 192;
+const OTHERS: u32 = 192;
 
 /// Lowers the connections of HTTP and gRPC, so that one port cannot take the open files of the other.
 pub(super) fn lower(flags: &mut PortFlags) {
@@ -21,7 +21,7 @@ pub(super) fn lower(flags: &mut PortFlags) {
 }
 
 /// Returns the soft limit of the process, on Linux.
-fn most() -> Option<usize> {
+fn most() -> Option<u32> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let mut limits = limits.lines();
     let limit = limits.find_map(|line| line.strip_prefix("Max open files"))?;

@@ -18,7 +18,7 @@ pub(in crate::serve) enum Protocol {
 /// The bounds of a port and its connections.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    pub(super) connections: usize,
+    pub(super) connections: u32,
     /// The time until the first request is complete, and before that for the handshake of TLS.
     pub(super) first_request: Duration,
     /// The time without a request after which a connection ends. The time may be up to twice as long.
@@ -31,7 +31,7 @@ pub(super) struct Bounds {
 }
 
 /// The most connections of the admin port, and of the port for the metrics alone.
-const ADMIN_CONNECTIONS: usize = 64;
+const ADMIN_CONNECTIONS: u32 = 64;
 
 impl Protocol {
     pub(in crate::serve) const fn name(self) -> &'static str {
