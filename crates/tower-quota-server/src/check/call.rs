@@ -4,8 +4,8 @@ use core::net::IpAddr;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use http::Request;
 use http::header::HOST;
-use http::{HeaderValue, Request};
 use serde::Deserialize;
 use tower_quota_rules::{DurationText, Many};
 
@@ -51,9 +51,13 @@ impl Call {
             request = request.method(method.as_str());
         }
         for (name, values) in &self.headers {
-            for value in &values.0 {
+            let is_replaced = self.host.is_some() && name.eq_ignore_ascii_case("host");
+            for value in values.0.iter().filter(|_| !is_replaced) {
                 request = request.header(name, value);
             }
+        }
+        if let Some(host) = &self.host {
+            request = request.header(HOST, host);
         }
         if let Some(address) = self.address {
             request = request.extension(address);
@@ -62,18 +66,12 @@ impl Call {
             cost: self.cost,
             keys: self.keys.clone(),
         });
-        let unreadable = |error: http::Error| {
-            Problem::invalid(format_args!(
+        match request.body(()) {
+            Ok(request) => Ok(with_plain_path(request)),
+            Err(error) => Err(Problem::invalid(format_args!(
                 "the request cannot exist: {error}: describe it as the client sent it"
-            ))
-        };
-        let mut request = request.body(()).map_err(unreadable)?;
-        if let Some(host) = &self.host {
-            let host = HeaderValue::from_str(host).map_err(|error| unreadable(error.into()))?;
-            let inserted = request.headers_mut().try_insert(HOST, host);
-            inserted.map_err(|error| unreadable(error.into()))?;
+            ))),
         }
-        Ok(with_plain_path(request))
     }
 
     /// Returns the time of the reservation, if the call reserves.

@@ -17,7 +17,7 @@ pub struct PortFlags {
     #[arg(long, env = "HOST", default_value = "0.0.0.0", value_parser = values::host)]
     pub host: IpAddr,
     /// The port for HTTP.
-    #[arg(long, env = "PORT", default_value = "8080", value_parser = values::port)]
+    #[arg(long, env = "PORT", default_value = "8080")]
     pub port: u16,
     /// The address and port for gRPC, in place of the host and the port.
     #[arg(long, env = "TOWER_QUOTA_GRPC", value_name = "ADDRESS", value_parser = values::address)]
@@ -26,7 +26,7 @@ pub struct PortFlags {
     #[arg(long, env = "GRPC_HOST", default_value = "0.0.0.0", value_parser = values::host)]
     pub grpc_host: IpAddr,
     /// The port for gRPC.
-    #[arg(long, env = "GRPC_PORT", default_value = "8081", value_parser = values::port)]
+    #[arg(long, env = "GRPC_PORT", default_value = "8081")]
     pub grpc_port: u16,
     /// The address and port for the admin API, its page and the metrics.
     #[arg(
@@ -55,7 +55,7 @@ pub struct PortFlags {
         env = "TOWER_QUOTA_HTTP_CONNECTIONS",
         value_name = "NUMBER",
         default_value = "4096",
-        value_parser = values::connections
+        value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub http_connections: u32,
     /// The most connections for gRPC at the same time.
@@ -64,7 +64,7 @@ pub struct PortFlags {
         env = "TOWER_QUOTA_GRPC_CONNECTIONS",
         value_name = "NUMBER",
         default_value = "4096",
-        value_parser = values::connections
+        value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub grpc_connections: u32,
     /// The age at which a gRPC connection ends, so that clients find new servers.

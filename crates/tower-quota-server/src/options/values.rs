@@ -20,16 +20,6 @@ pub(super) fn host(text: &str) -> Result<IpAddr, String> {
     address.map_err(|_| "write an IP address, such as 127.0.0.1, or 0.0.0.0 for all".into())
 }
 
-pub(super) fn port(text: &str) -> Result<u16, String> {
-    let port = text.parse();
-    port.map_err(|_| "write a port from 1 to 65535, or 0 for any free port".into())
-}
-
-pub(super) fn connections(text: &str) -> Result<u32, String> {
-    let connections = text.parse().ok().filter(|connections| *connections > 0);
-    connections.ok_or_else(|| "write a number of connections from 1".into())
-}
-
 /// Reads a time span of at least a millisecond, as a deadline of 0 refuses everything.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
     let span = delay(text)?;

@@ -18,10 +18,8 @@ mod load;
 mod parts;
 mod wait;
 
-use core::fmt;
 use core::future::Future;
 use core::net::SocketAddr;
-use core::pin::Pin;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -43,9 +41,8 @@ use crate::options::{Options, PortFlags};
 /// The longest time for the documents, and for leases and refunds, to be given back.
 const CLOSE: Duration = Duration::from_secs(2);
 
-type Follower = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 /// A server with bound addresses.
+#[derive(Debug)]
 pub struct BoundServer {
     grpc: BoundPort,
     http: BoundPort,
@@ -54,7 +51,7 @@ pub struct BoundServer {
     parts: Parts,
     health: Health,
     reporter: HealthReporter,
-    followers: Vec<Follower>,
+    followers: JoinSet<()>,
     flags: PortFlags,
     summary: String,
 }
@@ -78,7 +75,8 @@ impl BoundServer {
             options.envoy.needs_limits(),
         );
         let probe = followers::probe(parts.store.clone(), health.clone());
-        let mut followers: Vec<Follower> = vec![Box::pin(probe)];
+        let mut followers = JoinSet::new();
+        followers.spawn(probe);
         let mut limits = Vec::new();
         if let (Some(loaded), Some(door)) = (loaded.source, &parts.envoy) {
             limits.push(loaded.summary());
@@ -86,7 +84,7 @@ impl BoundServer {
                 followers::put(first, door, &health);
             }
             let follower = followers::limits(loaded.source, door.clone(), health.clone());
-            followers.push(Box::pin(follower));
+            followers.spawn(follower);
         }
         if let (Some(documents), Some(path)) = (documents, &options.rules.rules) {
             let count = documents.gate.handle().limits().len();
@@ -103,7 +101,7 @@ impl BoundServer {
             let certificates = certificates.remove(protocol.name()).map(Arc::new);
             if let Some(certificates) = certificates.clone() {
                 let follower = followers::certificates(protocol.name(), certificates);
-                followers.push(Box::pin(follower));
+                followers.spawn(follower);
             }
             BoundPort::bind(protocol, address, &flags, certificates, router).await
         };
@@ -172,12 +170,9 @@ impl BoundServer {
     /// Serves until the signal, and follows changes of files. Then drains, and closes the counters.
     pub async fn run(self, signal: impl Future<Output = ()>) {
         let ready = followers::report(&self.health, &self.reporter).await;
-        let mut followers = JoinSet::new();
         let (health, reporter) = (self.health.clone(), self.reporter.clone());
+        let mut followers = self.followers;
         followers.spawn(followers::reports(health, reporter, ready));
-        for follower in self.followers {
-            followers.spawn(follower);
-        }
         let (drain, draining) = watch::channel(false);
         let mut doors = JoinSet::new();
         for port in [self.grpc, self.http] {
@@ -227,14 +222,4 @@ pub async fn check(options: &Options) -> Result<(), StartError> {
         Router::new(),
     )?);
     Ok(())
-}
-
-impl fmt::Debug for BoundServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BoundServer")
-            .field("grpc", &self.grpc.address)
-            .field("http", &self.http.address)
-            .field("admin", &self.admin.address)
-            .finish_non_exhaustive()
-    }
 }
