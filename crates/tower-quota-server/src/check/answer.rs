@@ -119,6 +119,6 @@ fn fields(headers: &HeaderMap) -> BTreeMap<String, String> {
 }
 
 /// Rounds up, so that a wait is never too short.
-pub(super) fn millis(time: Duration) -> u64 {
+fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }

@@ -97,6 +97,6 @@ async fn commit(
     let commit: Commit = json(&fields, &body)?;
     // A path that is not UTF-8 has no id.
     let id = id.map_or_else(|_| String::new(), |Path(id)| id);
-    let held = door.reservations.end(&id, &commit)?;
+    let held = door.reservations.end(&id, |held| commit.check(held))?;
     Ok(Json(commit.settle(&held)))
 }

@@ -11,8 +11,6 @@ use tower_quota::Name;
 use tower_quota::settle::Reservation;
 use tower_quota_core::{Clock, Lock, Timestamp};
 
-use super::answer::millis;
-use super::commit::Commit;
 use crate::http::{HttpOptions, Problem};
 
 /// The time between two looks for reservations whose time is over.
@@ -89,18 +87,22 @@ impl Reservations {
             .call_once(|| drop(tokio::spawn(follow(Arc::downgrade(self)))));
         Ok(Reserved {
             id,
-            expires_in_ms: millis(time),
+            expires_in_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
         })
     }
 
-    /// Ends a reservation whose time is not over, if the commit fits.
-    pub(super) fn end(&self, id: &str, commit: &Commit) -> Result<Held, Problem> {
+    /// Ends a reservation whose time is not over, unless the check returns a problem.
+    pub(super) fn end(
+        &self,
+        id: &str,
+        check: impl FnOnce(&Held) -> Result<(), Problem>,
+    ) -> Result<Held, Problem> {
         let now = self.clock.now();
         let mut open = self.open.lock();
         let held = open.get(id).ok_or_else(missing)?;
         let is_late = held.ends <= now;
         if !is_late {
-            commit.check(held)?;
+            check(held)?;
         }
         let held = open.remove(id);
         // Refund without the lock, because a refund calls the store.

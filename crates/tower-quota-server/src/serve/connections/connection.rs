@@ -20,28 +20,30 @@ use crate::serve::wait::sleep;
 /// The time in which an idle connection may say goodbye.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// Serves a connection up to an age, after the handshake of TLS.
-pub(super) async fn serve(
-    port: Arc<Port>,
-    stream: TcpStream,
-    peer: SocketAddr,
-    oldest: Duration,
-    drain: watch::Receiver<bool>,
-) {
-    // Answers are small, and clients wait for them.
-    let _ = stream.set_nodelay(true);
-    let Some(certificates) = &port.certificates else {
-        return serve_requests(port, stream, peer, oldest, drain).await;
-    };
-    let name = port.protocol.name();
-    let handshake = certificates.acceptor().accept(stream);
-    match timeout(port.bounds.first_request, handshake).await {
-        Ok(Ok(stream)) => serve_requests(port, stream, peer, oldest, drain).await,
-        Ok(Err(error)) => {
-            tracing::debug!(port = name, %peer, "no TLS: {error}");
-            metrics::closed(name, "handshake");
+impl Port {
+    /// Serves a connection up to an age, after the handshake of TLS.
+    pub(super) async fn connect(
+        self: Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        oldest: Duration,
+        drain: watch::Receiver<bool>,
+    ) {
+        // Answers are small, and clients wait for them.
+        let _ = stream.set_nodelay(true);
+        let Some(certificates) = &self.certificates else {
+            return serve_requests(self, stream, peer, oldest, drain).await;
+        };
+        let name = self.protocol.name();
+        let handshake = certificates.acceptor().accept(stream);
+        match timeout(self.bounds.first_request, handshake).await {
+            Ok(Ok(stream)) => serve_requests(self, stream, peer, oldest, drain).await,
+            Ok(Err(error)) => {
+                tracing::debug!(port = name, %peer, "no TLS: {error}");
+                metrics::closed(name, "handshake");
+            }
+            Err(_) => metrics::closed(name, "idle"),
         }
-        Err(_) => metrics::closed(name, "idle"),
     }
 }
 

@@ -12,7 +12,6 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 use super::bounds::{Bounds, Protocol};
-use super::connection;
 use crate::metrics;
 use crate::options::PortFlags;
 use crate::serve::wait::sleep;
@@ -122,7 +121,7 @@ impl BoundPort {
             };
             count(&places);
             let oldest = (port.bounds.age / 100).saturating_mul(percents.next().unwrap_or(100));
-            let served = connection::serve(Arc::clone(&port), stream, peer, oldest, drain.clone());
+            let served = Arc::clone(&port).connect(stream, peer, oldest, drain.clone());
             let places = Arc::clone(&places);
             tokio::spawn(async move {
                 served.await;
