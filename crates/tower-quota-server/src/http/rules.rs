@@ -105,22 +105,19 @@ fn is_hold(limit: &LimitRule) -> bool {
 pub fn advice(document: &Document) -> Vec<String> {
     let mut advice = Vec::new();
     for limit in document.all_limits() {
-        let name = limit.name.as_str();
-        if is_hold(limit) {
-            advice.push(format!(
-                "the limit {name:?} counts requests in progress, and a gateway that asks /v1/auth reports no end, so that a \
-                 request holds nothing there: check these requests by /v1/check with `reserve`"
-            ));
-        } else if let Some(settle) = limit
-            .settle
-            .as_ref()
-            .filter(|settle| **settle != SettleText::Handler)
-        {
-            advice.push(format!(
-                "the limit {name:?} settles by {settle}, and the server sees no response, so that a request keeps its \
-                 estimate: check these requests by /v1/check with `reserve`, and commit their cost"
-            ));
-        }
+        let problem = match &limit.settle {
+            _ if is_hold(limit) => {
+                "counts requests in progress, and a gateway that asks /v1/auth reports no end, so that a request holds \
+                 nothing there: check these requests by /v1/check with `reserve`"
+                    .to_owned()
+            }
+            Some(settle) if *settle != SettleText::Handler => format!(
+                "settles by {settle}, and the server sees no response, so that a request keeps its estimate: check these \
+                 requests by /v1/check with `reserve`, and commit their cost"
+            ),
+            _ => continue,
+        };
+        advice.push(format!("the limit {:?} {problem}", limit.name.as_str()));
     }
     advice
 }

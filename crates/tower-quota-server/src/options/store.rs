@@ -149,19 +149,16 @@ impl StoreFlags {
 /// Returns a password, or a user and a password, in the form of a URL.
 fn in_url(auth: &str) -> String {
     let (user, password) = auth.split_once(':').unwrap_or(("", auth));
-    let mut text = String::new();
-    push_encoded(&mut text, user);
-    text.push(':');
-    push_encoded(&mut text, password);
-    text.push('@');
-    text
+    format!("{}:{}@", encoded(user), encoded(password))
 }
 
-fn push_encoded(text: &mut String, part: &str) {
+fn encoded(part: &str) -> String {
+    let mut text = String::new();
     for byte in part.bytes() {
         match byte.is_ascii_alphanumeric() {
             true => text.push(char::from(byte)),
             false => text.push_str(&format!("%{byte:02X}")),
         }
     }
+    text
 }
