@@ -12,11 +12,12 @@ use tonic::transport::Channel;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tonic_prost::ProstCodec;
+use tower_quota_server::messages::descriptors::RateLimitDescriptor;
 use tower_quota_server::options::Options;
 use tower_quota_server::serve::BoundServer;
 
 use crate::certificates::Authority;
-use crate::support::{DOCUMENT, Files, Server, get, program_with_files, text};
+use crate::support::{DOCUMENT, Files, Server, call, get, limits, program_with_files, text};
 
 /// A server in this process.
 struct Running {
@@ -230,4 +231,18 @@ async fn server_with_few_files_serves_other_ports() {
     assert_eq!(get(server.admin(), "/healthz").0, 200);
     let _client = server.client().await;
     drop(slow);
+}
+
+#[tokio::test]
+async fn long_domain_of_many_descriptors_takes_little_memory() {
+    let files = Files::new();
+    let shop = files.write("shop.yaml", &limits("shop", 9));
+    let server = Server::start(&["--envoy", text(&shop)]);
+    let mut request = call(&"d".repeat(200_000), "ann");
+    request.descriptors = vec![RateLimitDescriptor::default(); 1_000];
+    let mut client = server.client().await;
+    let response = client.should_rate_limit(request).await.unwrap();
+    assert_eq!(response.into_inner().statuses.len(), 1_000);
+    let peak = server.peak_memory();
+    assert!(peak < 100_000, "{peak} KiB");
 }

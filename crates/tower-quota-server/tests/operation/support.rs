@@ -117,6 +117,17 @@ impl Server {
         self.address(what.unwrap())
     }
 
+    /// Returns the most memory that the process has had, in KiB.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        peak.unwrap()
+            .trim()
+            .trim_end_matches(" kB")
+            .parse()
+            .unwrap()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let process = self.child.id().to_string();
         let status = Command::new("kill").args(["-s", name, &process]).status();

@@ -97,6 +97,10 @@ impl<'c> Plan<'c> {
                 (None, Some(domain)) => plan.find(domain, descriptor),
                 (None, None) => None,
             };
+            if rule.is_none() {
+                // Many descriptors would keep many copies of a long domain.
+                plan.names.truncate(start);
+            }
             let hits = descriptor.hits_addend;
             plan.asked.push(Asked {
                 rule,
