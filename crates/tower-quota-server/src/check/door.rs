@@ -26,16 +26,23 @@ struct Door {
 ///
 /// When you drop the router, its open reservations are refunded.
 pub fn router(gate: &Gate, options: &HttpOptions) -> Router {
+    routes(gate, options).0
+}
+
+/// Builds the routes, and returns the open reservations.
+pub(crate) fn routes(gate: &Gate, options: &HttpOptions) -> (Router, Arc<Reservations>) {
+    let reservations = Arc::new(Reservations::new(gate.clock(), options));
     let door = Door {
         gate: gate.clone(),
         options: options.clone(),
-        reservations: Arc::new(Reservations::new(gate.clock(), options)),
+        reservations: Arc::clone(&reservations),
     };
-    Router::new()
+    let router = Router::new()
         .route("/v1/check", post(check))
         .route("/v1/check/{id}/commit", post(commit))
         .route("/v1/openapi.json", get(async || Json(openapi())))
-        .with_state(Arc::new(door))
+        .with_state(Arc::new(door));
+    (router, reservations)
 }
 
 async fn check(State(door): State<Arc<Door>>, request: Request) -> Result<Json<Answer>, Problem> {

@@ -26,4 +26,6 @@ mod json;
 mod reservations;
 
 pub use self::door::router;
+pub(crate) use self::door::routes;
 pub use self::json::json_router;
+pub(crate) use self::reservations::Reservations;

@@ -17,7 +17,7 @@ use crate::http::{HttpOptions, Problem};
 const TICK: Duration = Duration::from_secs(1);
 
 /// Reservations by their ids, which nobody can guess.
-pub(super) struct Reservations {
+pub(crate) struct Reservations {
     clock: Arc<dyn Clock>,
     places: Arc<Semaphore>,
     open: Lock<HashMap<String, Held>>,
@@ -108,6 +108,13 @@ impl Reservations {
         // Refund without the lock, because a refund calls the store.
         drop(open);
         held.filter(|_| !is_late).ok_or_else(missing)
+    }
+
+    /// Refunds all open reservations.
+    pub(crate) fn close(&self) {
+        // Refund without the lock, because a refund calls the store.
+        let open = core::mem::take(&mut self.open.lock().by_id);
+        drop(open);
     }
 
     /// Refunds the reservations whose time is over.

@@ -1,5 +1,7 @@
 //! The routers of the ports.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::http::{StatusCode, Uri, header};
 use axum::routing::get;
@@ -9,6 +11,7 @@ use tower_quota_admin::AdminOptions;
 
 use super::health::Health;
 use super::parts::{Documents, Parts};
+use crate::check::Reservations;
 use crate::envoy::EnvoyOptions;
 use crate::http::Problem;
 use crate::messages::ratelimit::rate_limit_service_server::RateLimitServiceServer;
@@ -28,19 +31,23 @@ pub(super) fn grpc(parts: &Parts) -> (Router, HealthReporter) {
     (routes.into_axum_router(), reporter)
 }
 
-/// Returns what the HTTP port serves.
-pub(super) fn http(options: &Options, parts: &Parts, health: &Health) -> Router {
+/// Returns what the HTTP port serves, and the reservations of its checks.
+pub(super) fn http(
+    options: &Options,
+    parts: &Parts,
+    health: &Health,
+) -> (Router, Option<Arc<Reservations>>) {
     let settings = &options.http;
-    let mut routes = health.routes();
+    let (mut routes, mut reservations) = (health.routes(), None);
     if let Some(Documents { gate, .. }) = &parts.documents {
-        routes = routes
-            .merge(auth::router(gate, settings))
-            .merge(check::router(gate, settings));
+        let (checks, open) = check::routes(gate, settings);
+        routes = routes.merge(auth::router(gate, settings)).merge(checks);
+        reservations = Some(open);
     }
     if let Some(envoy) = &parts.envoy {
         routes = routes.merge(check::json_router(envoy.clone(), settings));
     }
-    routes.fallback(async |uri: Uri| {
+    let routes = routes.fallback(async |uri: Uri| {
         let reason = match uri.path().trim_matches('/') {
             "v1/auth" | "v1/check" => "needs a document: start the server with --rules PATH",
             "json" => "needs limits of Envoy: start the server with --envoy PATH",
@@ -48,7 +55,8 @@ pub(super) fn http(options: &Options, parts: &Parts, health: &Health) -> Router 
             _ => "is not served here: see docs/reference/server.md for the paths of each port",
         };
         not_found(&uri, reason)
-    })
+    });
+    (routes, reservations)
 }
 
 fn not_found(uri: &Uri, reason: &str) -> Problem {

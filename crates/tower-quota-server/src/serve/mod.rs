@@ -35,6 +35,7 @@ use self::health::Health;
 use self::load::Loaded;
 use self::parts::Parts;
 use self::wait::sleep;
+use crate::check::Reservations;
 use crate::metrics;
 use crate::options::{Options, PortFlags};
 
@@ -49,6 +50,7 @@ pub struct BoundServer {
     admin: BoundPort,
     metrics: Option<BoundPort>,
     parts: Parts,
+    reservations: Option<Arc<Reservations>>,
     health: Health,
     reporter: HealthReporter,
     followers: JoinSet<()>,
@@ -93,7 +95,7 @@ impl BoundServer {
         let mut flags = options.ports.clone();
         descriptors::lower(&mut flags);
         let (grpc, reporter) = doors::grpc(&parts);
-        let http = doors::http(options, &parts, &health);
+        let (http, reservations) = doors::http(options, &parts, &health);
         let metrics = doors::metrics(&flags.metrics_path, &parts);
         let admin = doors::admin(options, &parts, &health, metrics.clone())?;
         let mut certificates = loaded.certificates;
@@ -135,6 +137,7 @@ impl BoundServer {
             admin,
             metrics,
             parts,
+            reservations,
             health,
             reporter,
             followers,
@@ -197,6 +200,10 @@ impl BoundServer {
         let drained = async { while doors.join_next().await.is_some() {} };
         if timeout(self.flags.drain, drained).await.is_err() {
             tracing::warn!("calls are still running after {:?}", self.flags.drain);
+        }
+        if let Some(reservations) = &self.reservations {
+            // A call that still runs keeps the router, so the router refunds nothing.
+            reservations.close();
         }
         if let Some(documents) = &self.parts.documents {
             documents.live.close(CLOSE).await;

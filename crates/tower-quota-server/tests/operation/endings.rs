@@ -1,10 +1,13 @@
 //! Signals while calls run.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use tower_quota_dev::RedisServer;
 
-use crate::support::{Files, Server, call, get, limits, text, until};
+use crate::support::{Files, Server, call, get, limits, post, text, until};
 
 #[tokio::test]
 async fn readiness_fails_before_the_ports_end() {
@@ -124,4 +127,44 @@ async fn leased_units_come_back_at_the_end() {
     let response = client.should_rate_limit(call("shop", "ann")).await.unwrap();
     let after = response.into_inner().statuses[0].limit_remaining;
     assert_eq!((remaining, after), (99_800, 99_799));
+}
+
+#[tokio::test]
+async fn open_reservations_come_back_at_the_end() {
+    let (files, redis) = (Files::new(), RedisServer::start());
+    let rules =
+        "limits: [{ name: tokens, quota: 1000/hour fixed_window, key: none, settle: handler }]";
+    let rules = files.write("rules.yaml", rules);
+    let redis_url = redis.url();
+    let flags = [
+        "--rules",
+        text(&rules),
+        "--redis",
+        &redis_url,
+        "--deadline",
+        "1m",
+        "--drain-delay",
+        "0s",
+        "--drain",
+        "300ms",
+    ];
+    let check = "/v1/check";
+    for is_stuck in [false, true] {
+        let server = Server::start(&flags);
+        let (_, answer) = post(server.http(), check, r#"{ "cost": 600, "reserve": "5m" }"#);
+        assert!(answer.contains("\"remaining\":400"), "{answer}");
+        let mut stuck = TcpStream::connect(server.http()).unwrap();
+        if is_stuck {
+            // The server waits for the body, and the drain for the answer.
+            let head = "POST /v1/check HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n\
+                expect: 100-continue\r\ncontent-length: 9\r\n\r\n";
+            stuck.write_all(head.as_bytes()).unwrap();
+            stuck.read_exact(&mut [0; 25]).unwrap();
+        }
+        server.signal("TERM");
+        assert!(server.wait().await);
+        let server = Server::start(&flags);
+        let (_, answer) = post(server.http(), check, r#"{ "peek": true }"#);
+        assert!(answer.contains("\"remaining\":1000"), "{is_stuck} {answer}");
+    }
 }
