@@ -122,8 +122,15 @@ impl PortFlags {
 }
 
 fn path(text: &str) -> Result<String, String> {
+    let pages = ["/", "/healthz", "/readyz", "/healthcheck"];
+    if pages.contains(&text) || text.starts_with("/v1/") {
+        return Err(
+            "this is another page of the admin port: write a path, such as /metrics".into(),
+        );
+    }
     let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic())
-        && !text.contains(['{', '}', '?', '#', '*']);
+        && !text.contains(['{', '}', '?', '#', '*'])
+        && !text.contains("/:");
     match text.starts_with('/') && is_plain {
         true => Ok(text.to_owned()),
         false => Err("write a path, such as /metrics".into()),

@@ -104,6 +104,16 @@ fn bad_value_names_the_flag_and_the_fix() {
             ["--metrics-path", "metrics"],
             "write a path, such as /metrics",
         ),
+        (["--metrics-path", "/:x"], "write a path, such as /metrics"),
+        (["--metrics-path", "/"], "another page of the admin port"),
+        (
+            ["--metrics-path", "/readyz"],
+            "another page of the admin port",
+        ),
+        (
+            ["--metrics-path", "/v1/rules"],
+            "another page of the admin port",
+        ),
     ] {
         let error = read(&flags).unwrap_err().to_string();
         assert!(error.contains(flags[0]) && error.contains(fix), "{error}");
