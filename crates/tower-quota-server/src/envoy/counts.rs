@@ -7,6 +7,8 @@ use metrics::{Counter, Label};
 
 /// The most names that have values of requests, because clients can choose such values.
 const MOST_NAMED: usize = 1_000;
+/// The most bytes of such a name. A value may be as long as a request.
+const LONGEST_NAME: usize = 512;
 
 /// The hits of a descriptor in all, over the limit, near the limit, within the limit, and in shadow mode.
 pub(crate) type Hits = [u64; 5];
@@ -61,6 +63,9 @@ impl Counts {
 impl NamedCounts {
     /// Adds hits to the counts of a name. Returns whether there is a place for the name.
     pub(crate) fn add(&self, domain: &str, mut path: Vec<String>, hits: Hits) -> bool {
+        if path.iter().map(String::len).sum::<usize>() > LONGEST_NAME {
+            return false;
+        }
         let mut named = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         path.push(domain.to_owned());
         if !named.contains_key(&path) {

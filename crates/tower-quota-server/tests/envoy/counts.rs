@@ -176,6 +176,18 @@ fn names_with_values_are_bounded() {
 }
 
 #[test]
+fn long_values_are_left_out_of_names() {
+    let (long, short) = ("v".repeat(1_000), "v".repeat(100));
+    let long = [format!("detailed={long}"), format!("{long}=x limit:5/DAY")];
+    let short = format!("detailed={short}");
+    let calls = [&[&*long[0]][..], &[&long[1]], &[&short]];
+    let shown = counts(EnvoyOptions::default(), TEXT, &calls);
+    assert!(shown.contains(&"total_hits{key1=\"detailed\"} 1".to_owned()));
+    let longest = shown.iter().map(String::len).max().unwrap();
+    assert!((100..200).contains(&longest), "{longest}");
+}
+
+#[test]
 fn shadows_and_other_calls_are_counted() {
     let calls = [
         &["shadow=x hits:2"][..],
