@@ -70,8 +70,8 @@ impl<S: Store> EnvoyDoor<S> {
     /// Decides a request.
     ///
     /// # Errors
-    /// Returns a status for a request without domain or descriptors, for a request with more than 32 limits, and for a
-    /// failed store if a limit has `on_store_failure: error`.
+    /// Returns a status for a request without domain or descriptors, for a request with more than 32 limits or 1,024
+    /// descriptors, and for a failed store if a limit has `on_store_failure: error`.
     pub async fn decide(&self, request: &RateLimitRequest) -> Result<RateLimitResponse, Status> {
         let Inner {
             config,

@@ -49,6 +49,19 @@ fn call_has_at_most_32_limits() {
 }
 
 #[test]
+fn call_has_at_most_1024_descriptors() {
+    let world = service();
+    let response = world.send(&request("service", &["nope=x"; 1_024])).unwrap();
+    assert_eq!(response.statuses.len(), 1_024);
+    for domain in ["service", "other"] {
+        let status = world.send(&request(domain, &["nope=x"; 1_025]));
+        let status = status.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument);
+        assert!(status.message().contains("more than 1024"), "{status}");
+    }
+}
+
+#[test]
 fn limit_of_a_descriptor_needs_a_unit() {
     let world = service();
     let mut request = request("service", &["ten=x limit:5/DAY"]);

@@ -28,6 +28,9 @@ use super::counts::NamedCounts;
 use super::options::EnvoyOptions;
 use crate::messages::ratelimit::{RateLimitRequest, RateLimitResponse};
 
+/// The most descriptors of a call, most of which have no limit.
+const MOST_DESCRIPTORS: usize = 1_024;
+
 /// Decides a call.
 pub(super) async fn decide<S: Store>(
     config: &EnvoyConfig,
@@ -41,6 +44,11 @@ pub(super) async fn decide<S: Store>(
     }
     if request.descriptors.is_empty() {
         return Err(Status::invalid_argument("the request has no descriptors"));
+    }
+    if request.descriptors.len() > MOST_DESCRIPTORS {
+        let message =
+            format!("the request has more than {MOST_DESCRIPTORS} descriptors: send fewer");
+        return Err(Status::invalid_argument(message));
     }
     let domain = config.domain(&request.domain);
     let own_rules = match domain {
