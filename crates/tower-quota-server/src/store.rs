@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tower_quota_core::{BoxStore, MemoryStore, RefusalCache, Store};
+use tower_quota_core::{BoxStore, MemoryStore, Store};
 use tower_quota_lease::{LeaseOptions, LeaseStats, Leased};
 use tower_quota_redis::{RedisConfigError, RedisOptions, RedisStore, RedisStoreError};
 
@@ -50,7 +50,7 @@ const fn flag(error: &RedisStoreError) -> &'static str {
 /// ```
 #[derive(Clone, Debug)]
 pub struct ServerStore {
-    cached: RefusalCache<BoxStore>,
+    store: BoxStore,
     redis: Option<RedisStore>,
     leased: Option<Leased<RedisStore>>,
 }
@@ -91,21 +91,16 @@ impl ServerStore {
 
     fn of(store: BoxStore, redis: Option<RedisStore>, leased: Option<Leased<RedisStore>>) -> Self {
         Self {
-            cached: RefusalCache::new(store),
+            store,
             redis,
             leased,
         }
     }
 
-    /// Returns the store with a memory of refusals.
-    pub const fn cached(&self) -> &RefusalCache<BoxStore> {
-        &self.cached
-    }
-
-    /// Returns the store itself, for layers, which remember refusals themselves.
+    /// Returns the store, for doors, which remember refusals themselves.
     #[must_use]
-    pub fn store(&self) -> &BoxStore {
-        self.cached.store()
+    pub const fn store(&self) -> &BoxStore {
+        &self.store
     }
 
     /// Returns the store in Redis, with its statistics.
@@ -134,6 +129,6 @@ impl ServerStore {
     ///
     /// Close the store after the last call has ended.
     pub async fn close(&self, deadline: Duration) -> bool {
-        self.cached.close(deadline).await
+        self.store.close(deadline).await
     }
 }

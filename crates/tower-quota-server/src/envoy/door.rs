@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tonic::{Request, Response, Status};
-use tower_quota_core::Store;
+use tower_quota_core::{RefusalCache, Store};
 
 use super::config::EnvoyConfig;
 use super::counts::NamedCounts;
@@ -40,14 +40,19 @@ pub struct EnvoyDoor<S>(Arc<Inner<S>>);
 
 struct Inner<S> {
     config: ArcSwap<EnvoyConfig>,
-    store: S,
+    store: RefusalCache<S>,
     options: EnvoyOptions,
     named: NamedCounts,
 }
 
 impl<S: Store> EnvoyDoor<S> {
-    /// Creates the service.
+    /// Creates the service, with a refusal cache of its own.
     pub fn new(config: EnvoyConfig, store: S, options: EnvoyOptions) -> Self {
+        Self::with_cache(config, RefusalCache::new(store), options)
+    }
+
+    /// Works like [`new`](Self::new), with your refusal cache.
+    pub fn with_cache(config: EnvoyConfig, store: RefusalCache<S>, options: EnvoyOptions) -> Self {
         Self(Arc::new(Inner {
             config: ArcSwap::from_pointee(config),
             store,

@@ -7,7 +7,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
-use tower_quota_core::{BoxStore, Charge, Key, Name, Operation, Quota, RefusalCache, Store};
+use tower_quota_core::{BoxStore, Charge, Key, Name, Operation, Quota, Store};
 
 use super::health::Health;
 use crate::envoy::{EnvoyConfig, EnvoyDoor, EnvoySource, Problems};
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// A key that no client has.
 const PROBE: Name = Name::new("server probe");
 
-type Door = EnvoyDoor<RefusalCache<BoxStore>>;
+type Door = EnvoyDoor<BoxStore>;
 
 /// Returns a clock that does not hurry after a pause.
 fn ticks(period: Duration) -> Interval {

@@ -99,7 +99,7 @@ impl Loaded {
         settings.deadline = options.store.deadline;
         let envoy = source
             .as_ref()
-            .map(|_| EnvoyDoor::new(EnvoyConfig::default(), store.cached().clone(), settings));
+            .map(|_| EnvoyDoor::new(EnvoyConfig::default(), store.store().clone(), settings));
         Ok(Self {
             parts: Parts {
                 store,

@@ -4,7 +4,7 @@ use core::error::Error;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{BoxStore, RefusalCache};
+use tower_quota_core::BoxStore;
 use tower_quota_live::{
     FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, StartError, WithoutRules,
 };
@@ -18,7 +18,7 @@ use crate::store::ServerStore;
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
     pub(super) store: ServerStore,
-    pub(super) envoy: Option<EnvoyDoor<RefusalCache<BoxStore>>>,
+    pub(super) envoy: Option<EnvoyDoor<BoxStore>>,
     pub(super) documents: Option<Documents>,
 }
 

@@ -138,7 +138,7 @@ async fn calls_over_redis_get_the_same_answers() {
             .deadline(calls.options.deadline);
         let store =
             RefusalCache::with_clock(store.connect(&server.url()).await.unwrap(), clock.clone());
-        let door = EnvoyDoor::new(calls.config, store, calls.options);
+        let door = EnvoyDoor::with_cache(calls.config, store, calls.options);
         for (at, request, answer) in calls.steps {
             clock.set(at);
             let shown = shown(&door.decide(&request).await.unwrap());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tonic::Code;
-use tower_quota_core::{BoxStore, RefusalCache};
+use tower_quota_core::BoxStore;
 use tower_quota_dev::RedisServer;
 use tower_quota_redis::RedisStore;
 use tower_quota_server::envoy::{EnvoyDoor, EnvoyOptions};
@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Clone)]
 struct Server {
     store: ServerStore,
-    door: EnvoyDoor<RefusalCache<BoxStore>>,
+    door: EnvoyDoor<BoxStore>,
 }
 
 impl Server {
@@ -58,7 +58,7 @@ impl Server {
         // Redis connects lazily.
         options.deadline = deadline;
         Self {
-            door: EnvoyDoor::new(parsed(LIMITS), store.cached().clone(), options),
+            door: EnvoyDoor::new(parsed(LIMITS), store.store().clone(), options),
             store,
         }
     }

@@ -96,6 +96,25 @@ descriptors:
 }
 
 #[test]
+fn call_stays_refused_if_its_refund_fails() {
+    let text = "
+domain: d
+descriptors:
+  - key: tokens
+    rate_limit: { unit: minute, requests_per_unit: 5, post_charge: true }
+  - key: user
+    rate_limit: { unit: minute, requests_per_unit: 5 }
+";
+    let store = ScriptedStore::new();
+    store.push(ScriptedAnswer::memory());
+    store.set_default(ScriptedAnswer::error("connection refused"));
+    let door = EnvoyDoor::new(parsed(text), store.clone(), EnvoyOptions::default());
+    let response = run(door.decide(&request("d", &["tokens=x hits:9", "user=x"])));
+    assert_eq!(shown(&response.unwrap())[..2], ["OVER", "OVER 0 60s"]);
+    assert_eq!(store.operations().len(), 2);
+}
+
+#[test]
 fn gateway_decides_outages_of_compatible_domains() {
     let store = ScriptedStore::new();
     store.set_default(ScriptedAnswer::error("connection refused"));

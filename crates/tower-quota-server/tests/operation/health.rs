@@ -1,5 +1,7 @@
 //! Health checks while files and Redis change.
 
+use std::time::Duration;
+
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use tower_quota_dev::RedisServer;
@@ -141,4 +143,35 @@ async fn server_of_a_control_plane_is_not_ready_before_the_limits() {
         assert_eq!(get(http, "/healthcheck").0, healthcheck);
         assert_eq!(get(http, "/healthz").0, 200);
     }
+}
+
+#[tokio::test]
+async fn refused_client_stays_refused_while_redis_hangs() {
+    let (files, redis) = (Files::new(), RedisServer::start());
+    let shop = files.write("shop.yaml", &limits("shop", 1));
+    let redis_url = redis.url();
+    let flags = [
+        "--envoy",
+        text(&shop),
+        "--redis",
+        &redis_url,
+        "--deadline",
+        "200ms",
+        "--ready-with-redis",
+    ];
+    let server = Server::start(&flags);
+    let mut client = server.client().await;
+    let mut code = async || {
+        let response = client.should_rate_limit(call("shop", "ann")).await;
+        response.unwrap().into_inner().overall_code
+    };
+    while code().await != 2 {}
+    redis.pause();
+    let mut ticks = tokio::time::interval(Duration::from_millis(20));
+    let mut admitted = 0;
+    while get(server.http(), "/readyz").0 == 200 {
+        ticks.tick().await;
+        admitted += u32::from(code().await == 1);
+    }
+    assert_eq!(admitted, 0);
 }

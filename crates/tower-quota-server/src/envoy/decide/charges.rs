@@ -2,7 +2,8 @@
 
 use smallvec::SmallVec;
 use tower_quota_core::{
-    Algorithm, Charge, ChargeMode, Decision, Key, LimitStatus, Operation, Store, Timestamp,
+    Algorithm, Charge, ChargeMode, Decision, Key, LimitStatus, Operation, RefusalCache,
+    RefusalCheck, Store, Timestamp,
 };
 
 use super::plan::{Counter, Plan};
@@ -12,6 +13,7 @@ use crate::envoy::counter;
 type Charges<'p> = SmallVec<[Charge<'p>; 4]>;
 
 /// The decision about the counters of a call, in their order.
+#[derive(Clone)]
 pub(super) struct Decided {
     pub(super) at: Timestamp,
     /// Empty if the store has failed.
@@ -20,12 +22,33 @@ pub(super) struct Decided {
     pub(super) over: SmallVec<[bool; 4]>,
 }
 
+impl Decided {
+    fn new(charges: &[Charge<'_>], decision: &Decision) -> Self {
+        let over = charges.iter().zip(decision.statuses());
+        let over = over.map(|(charge, status)| match charge.mode() {
+            ChargeMode::Forced => status.debt() > 0,
+            _ => status.outcome.is_refusal(),
+        });
+        Self {
+            at: decision.at(),
+            over: over.collect(),
+            statuses: decision.statuses().into(),
+        }
+    }
+}
+
 impl Plan<'_> {
     /// Decides all counters of the call in one step.
     ///
     /// The store may admit a call that the protocol refuses, because all limits in quota mode are exceeded, because a forced
     /// charge leaves a debt, or because a limit admits nothing. Such a call gets its checked units back.
-    pub(super) async fn decide<S: Store>(&self, store: &S) -> Result<Decided, S::Error> {
+    ///
+    /// Sets the refusal to use if the store fails, or if you drop the future.
+    pub(super) async fn decide<S: Store>(
+        &self,
+        store: &RefusalCache<S>,
+        known_refusal: &mut Option<Decided>,
+    ) -> Result<Decided, S::Error> {
         let counters = self.counters.iter();
         let keys: SmallVec<[Key<'_>; 4]> = counters
             .map(|counter| Key::new(counter::SCOPE, self.name(counter)))
@@ -44,18 +67,19 @@ impl Plan<'_> {
         }
         let mut decision = Decision::default();
         if !charges.is_empty() && !store.check_at_once(&charges, &mut decision) {
-            decision = store.check(&charges).await?;
+            decision = match store.begin(&charges) {
+                RefusalCheck::Refused(refusal) => refusal,
+                RefusalCheck::Sent {
+                    answer,
+                    known_refusal: known,
+                } => {
+                    *known_refusal = known.map(|known| Decided::new(&charges, &known));
+                    answer.await?
+                }
+            };
         }
-        let over = charges.iter().zip(decision.statuses());
-        let over = over.map(|(charge, status)| match charge.mode() {
-            ChargeMode::Forced => status.debt() > 0,
-            _ => status.outcome.is_refusal(),
-        });
-        let mut decided = Decided {
-            at: decision.at(),
-            over: over.collect(),
-            statuses: decision.statuses().into(),
-        };
+        let mut decided = Decided::new(&charges, &decision);
+        *known_refusal = self.refuses(&decided.over).then(|| decided.clone());
         self.settle(store, &charges, decision, &mut decided).await?;
         Ok(decided)
     }

@@ -20,7 +20,7 @@ mod plan;
 mod record;
 
 use tonic::Status;
-use tower_quota_core::Store;
+use tower_quota_core::{RefusalCache, Store};
 
 use self::plan::Plan;
 use super::config::EnvoyConfig;
@@ -36,7 +36,7 @@ pub(super) async fn decide<S: Store>(
     config: &EnvoyConfig,
     options: &EnvoyOptions,
     named: &NamedCounts,
-    store: &S,
+    store: &RefusalCache<S>,
     request: &RateLimitRequest,
 ) -> Result<RateLimitResponse, Status> {
     if request.domain.is_empty() {
@@ -57,9 +57,11 @@ pub(super) async fn decide<S: Store>(
     };
     let plan = Plan::new(domain, &own_rules, options, request)?;
     // The statistics of the store count the reasons of failures.
-    let decided = match tokio::time::timeout(options.deadline, plan.decide(store)).await {
+    let mut known_refusal = None;
+    let deciding = plan.decide(store, &mut known_refusal);
+    let decided = match tokio::time::timeout(options.deadline, deciding).await {
         Ok(Ok(decided)) => Some(decided),
-        Ok(Err(_)) | Err(_) => plan.without_store(),
+        Ok(Err(_)) | Err(_) => known_refusal.or_else(|| plan.without_store()),
     };
     let Some(decided) = decided else {
         return Err(Status::unavailable(
