@@ -1,5 +1,6 @@
 //! The open reservations of this instance.
 
+use core::fmt;
 use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::{Arc, Once, Weak};
@@ -37,6 +38,13 @@ pub(super) struct Held {
 pub(super) struct Reserved {
     id: String,
     expires_in_ms: u64,
+}
+
+impl fmt::Debug for Reservations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Ids are secrets.
+        f.write_str("Reservations")
+    }
 }
 
 impl Reservations {
@@ -113,7 +121,7 @@ impl Reservations {
     /// Refunds all open reservations.
     pub(crate) fn close(&self) {
         // Refund without the lock, because a refund calls the store.
-        let open = core::mem::take(&mut self.open.lock().by_id);
+        let open = core::mem::take(&mut *self.open.lock());
         drop(open);
     }
 

@@ -1,6 +1,6 @@
 //! Clients that are slow, silent or many. Time is virtual: it moves on when nothing else can happen.
 
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -200,25 +200,62 @@ async fn long_head_is_refused() {
 }
 
 #[test]
-fn full_port_leaves_places_of_other_ports() {
+fn slow_clients_leave_places_to_others() {
     let files = Files::new();
     let rules = files.write("rules.yaml", DOCUMENT);
     let server = Server::start(&["--rules", text(&rules), "--http-connections", "8"]);
-    let slow: Vec<_> = (0..9)
-        .map(|_| std::net::TcpStream::connect(server.http()).unwrap())
+    let http = server.http();
+    let slow: Vec<_> = (0..40)
+        .map(|_| {
+            let mut stream = std::net::TcpStream::connect(http).unwrap();
+            stream.write_all(b"GET /healthz HTTP/1.1\r\n").unwrap();
+            stream
+        })
         .collect();
-    // The server has closed the ninth connection.
-    assert_eq!((&slow[8]).read(&mut [0]).unwrap(), 0);
-    let (status, metrics) = get(server.admin(), "/metrics");
-    assert_eq!(status, 200);
+    for _ in 0..20 {
+        assert_eq!(get(http, "/healthz").0, 200);
+    }
+    // Other ports have places of their own.
+    assert_eq!(get(server.admin(), "/healthz").0, 200);
+    let (_, metrics) = get(server.admin(), "/metrics");
     assert!(
-        metrics.contains("{port=\"http\",reason=\"full\"} 1\n"),
+        metrics.contains("{port=\"http\",reason=\"evicted\"}"),
         "{metrics}"
     );
+    let mut ended: usize = 0;
+    for mut stream in slow {
+        stream.set_nonblocking(true).unwrap();
+        ended += match stream.read(&mut [0]) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+            _ => 1,
+        };
+    }
+    assert!(ended >= 32, "{ended}");
+}
+
+#[test]
+fn slow_bodies_leave_places_to_others() {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    let server = Server::start(&["--rules", text(&rules), "--http-connections", "8"]);
+    let http = server.http();
+    let head = b"POST /v1/check HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n\
+        expect: 100-continue\r\ncontent-length: 9\r\n\r\n";
+    let slow: Vec<_> = (0..8)
+        .map(|_| {
+            let mut stream = std::net::TcpStream::connect(http).unwrap();
+            stream.write_all(head).unwrap();
+            // The server waits for the body.
+            stream.read_exact(&mut [0; 25]).unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(get(http, "/healthz").0, 200);
+    drop(slow);
 }
 
 #[tokio::test]
-async fn server_with_few_files_serves_other_ports() {
+async fn server_with_few_files_serves_other_clients() {
     let files = Files::new();
     let rules = files.write("rules.yaml", DOCUMENT);
     let mut program = program_with_files(48);
@@ -227,8 +264,10 @@ async fn server_with_few_files_serves_other_ports() {
     let slow: Vec<_> = (0..100)
         .map(|_| std::net::TcpStream::connect(http).unwrap())
         .collect();
-    // HTTP leaves files to the other ports.
-    assert_eq!(get(server.admin(), "/healthz").0, 200);
+    for _ in 0..3 {
+        assert_eq!(get(http, "/healthz").0, 200);
+    }
+    // HTTP leaves files to gRPC.
     let _client = server.client().await;
     drop(slow);
 }

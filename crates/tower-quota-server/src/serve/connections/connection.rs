@@ -4,7 +4,6 @@ use core::net::SocketAddr;
 use core::pin::pin;
 use core::time::Duration;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -12,8 +11,9 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::places::Place;
 use super::port::Port;
-use super::requests::{Begun, service};
+use super::requests::Served;
 use crate::metrics;
 use crate::serve::wait::sleep;
 
@@ -21,70 +21,84 @@ use crate::serve::wait::sleep;
 const GOODBYE: Duration = Duration::from_secs(1);
 
 impl Port {
-    /// Serves a connection up to an age, after the handshake of TLS.
+    /// Serves a connection, after the handshake of TLS.
     pub(super) async fn connect(
         self: Arc<Self>,
         stream: TcpStream,
         peer: SocketAddr,
-        oldest: Duration,
+        place: Place,
         drain: watch::Receiver<bool>,
     ) {
         // Answers are small, and clients wait for them.
         let _ = stream.set_nodelay(true);
         let Some(certificates) = &self.certificates else {
-            return serve_requests(self, stream, peer, oldest, drain).await;
+            return self.serve_requests(stream, peer, &place, drain).await;
         };
-        let name = self.protocol.name();
         let handshake = certificates.acceptor().accept(stream);
-        match timeout(self.bounds.first_request, handshake).await {
-            Ok(Ok(stream)) => serve_requests(self, stream, peer, oldest, drain).await,
+        let handshake = timeout(self.bounds.first_request, handshake);
+        let stream = tokio::select! {
+            stream = handshake => stream,
+            () = place.requests.evicted() => return metrics::closed(self.name(), "evicted"),
+        };
+        match stream {
+            Ok(Ok(stream)) => self.serve_requests(stream, peer, &place, drain).await,
             Ok(Err(error)) => {
-                tracing::debug!(port = name, %peer, "no TLS: {error}");
-                metrics::closed(name, "handshake");
+                tracing::debug!(port = self.name(), %peer, "no TLS: {error}");
+                metrics::closed(self.name(), "handshake");
             }
-            Err(_) => metrics::closed(name, "idle"),
+            Err(_) => metrics::closed(self.name(), "idle"),
         }
     }
-}
 
-async fn serve_requests(
-    port: Arc<Port>,
-    io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    peer: SocketAddr,
-    oldest: Duration,
-    mut drain: watch::Receiver<bool>,
-) {
-    let bounds = port.bounds;
-    let requests = Begun::default();
-    let service = service(Arc::clone(&port), peer, Arc::clone(&requests));
-    let mut connection = pin!(port.http.serve_connection(TokioIo::new(io), service));
-    let (mut age, mut begun) = (Duration::ZERO, 0);
-    let mut next = bounds.first_request.min(oldest);
-    let mut tick = pin!(sleep(next));
-    let (reason, grace) = loop {
-        tokio::select! {
-            biased;
-            _ = &mut connection => return,
-            _ = drain.wait_for(|is_ending| *is_ending) => break ("drained", None),
-            () = &mut tick => {}
+    async fn serve_requests<I>(
+        &self,
+        io: I,
+        peer: SocketAddr,
+        place: &Place,
+        mut drain: watch::Receiver<bool>,
+    ) where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let bounds = self.bounds;
+        let requests = &place.requests;
+        let served = Served {
+            router: self.router.clone(),
+            protocol: self.protocol,
+            longest: bounds.request,
+            peer,
+            requests: Arc::clone(requests),
+        };
+        let connection = self.http.serve_connection(TokioIo::new(io), served);
+        let mut connection = pin!(connection);
+        let oldest = place.spread(bounds.age);
+        let (mut age, mut begun) = (Duration::ZERO, 0);
+        let mut next = bounds.first_request.min(oldest);
+        let mut tick = pin!(sleep(next));
+        let (reason, grace) = loop {
+            tokio::select! {
+                biased;
+                _ = &mut connection => return,
+                _ = drain.wait_for(|is_ending| *is_ending) => break ("drained", None),
+                () = requests.evicted() => break ("evicted", Some(Duration::ZERO)),
+                () = &mut tick => {}
+            }
+            age += next;
+            if age >= oldest {
+                break ("age", Some(bounds.age_grace));
+            }
+            if begun == requests.begun() && !requests.are_running() {
+                break ("idle", Some(GOODBYE));
+            }
+            begun = requests.begun();
+            next = bounds.idle.min(oldest.saturating_sub(age));
+            tick.set(sleep(next));
+        };
+        metrics::closed(self.name(), reason);
+        connection.as_mut().graceful_shutdown();
+        match grace {
+            // The server bounds the time of its end.
+            None => drop(connection.await),
+            Some(grace) => drop(timeout(grace, connection).await),
         }
-        age += next;
-        if age >= oldest {
-            break ("age", Some(bounds.age_grace));
-        }
-        let earlier = core::mem::replace(&mut begun, requests.load(Ordering::Relaxed));
-        // This function and the service have a clone each.
-        if begun == earlier && Arc::strong_count(&requests) == 2 {
-            break ("idle", Some(GOODBYE));
-        }
-        next = bounds.idle.min(oldest.saturating_sub(age));
-        tick.set(sleep(next));
-    };
-    metrics::closed(port.protocol.name(), reason);
-    connection.as_mut().graceful_shutdown();
-    match grace {
-        // The server bounds the time of its end.
-        None => drop(connection.await),
-        Some(grace) => drop(timeout(grace, connection).await),
     }
 }

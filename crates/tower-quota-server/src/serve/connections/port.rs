@@ -9,9 +9,10 @@ use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use super::bounds::{Bounds, Protocol};
+use super::places::Places;
 use crate::metrics;
 use crate::options::PortFlags;
 use crate::serve::wait::sleep;
@@ -93,14 +94,10 @@ impl BoundPort {
     /// Accepts connections until the server ends. Returns after the last connection has ended.
     pub(in crate::serve) async fn serve(self, mut drain: watch::Receiver<bool>) {
         let Self { listener, port, .. } = self;
-        let name = port.protocol.name();
-        let most = port.bounds.connections;
-        let places = Arc::new(Semaphore::new(most as usize));
-        let count = move |places: &Semaphore| {
-            metrics::connections(name, most as usize - places.available_permits());
-        };
-        // Spreads ages by up to a tenth, so that connections that began together do not end together.
-        let mut percents = (90..=110).cycle();
+        let name = port.name();
+        let places = Places::new(port.bounds.connections);
+        // Ends when the last connection has dropped its receiver.
+        let (connections, connected) = watch::channel(());
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
@@ -111,27 +108,32 @@ impl BoundPort {
                 Err(error) if is_of_connection(&error) => continue,
                 Err(error) => {
                     tracing::error!(port = name, "cannot accept connections: {error}");
+                    places.evict();
                     sleep(PAUSE).await;
                     continue;
                 }
             };
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            let Some(place) = places.take() else {
                 metrics::closed(name, "full");
                 continue;
             };
-            count(&places);
-            let oldest = (port.bounds.age / 100).saturating_mul(percents.next().unwrap_or(100));
-            let served = Arc::clone(&port).connect(stream, peer, oldest, drain.clone());
+            metrics::connections(name, places.taken());
+            let (port, drain, connected) = (Arc::clone(&port), drain.clone(), connected.clone());
             let places = Arc::clone(&places);
             tokio::spawn(async move {
-                served.await;
-                drop(place);
-                count(&places);
+                port.connect(stream, peer, place, drain).await;
+                metrics::connections(name, places.taken());
+                drop(connected);
             });
         }
-        drop(listener);
-        // All places are free after the end of the last connection.
-        let _ = places.acquire_many(most).await;
+        drop((listener, connected));
+        connections.closed().await;
+    }
+}
+
+impl Port {
+    pub(super) const fn name(&self) -> &'static str {
+        self.protocol.name()
     }
 }
 

@@ -1,47 +1,62 @@
 //! The requests of a connection.
 
 use core::convert::Infallible;
+use core::future::Future;
 use core::net::SocketAddr;
+use core::pin::Pin;
+use core::time::Duration;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, Response, StatusCode};
 use axum::response::IntoResponse;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::service::{Service, service_fn};
-use tokio::time::timeout;
+use hyper::service::Service;
 use tonic::Status;
 use tower::Service as _;
 
 use super::bounds::Protocol;
-use super::port::Port;
+use super::places::Requests;
 
-/// The number of requests that have begun on a connection. Each running request has a clone.
-pub(super) type Begun = Arc<AtomicU64>;
+/// The router of a port, for the requests of a connection.
+#[derive(Debug)]
+pub(super) struct Served {
+    pub(super) router: Router,
+    pub(super) protocol: Protocol,
+    /// The longest time until the head of a response.
+    pub(super) longest: Duration,
+    pub(super) peer: SocketAddr,
+    pub(super) requests: Arc<Requests>,
+}
 
-/// Answers requests by the router of a port, within the longest time of a request.
-pub(super) fn service(
-    port: Arc<Port>,
-    peer: SocketAddr,
-    begun: Begun,
-) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send> {
-    service_fn(move |request: Request<Incoming>| {
-        begun.fetch_add(1, Ordering::Relaxed);
-        let running = Arc::clone(&begun);
-        let mut request = request.map(Body::new);
-        let protocol = port.protocol;
+impl Service<Request<Incoming>> for Served {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let running = self.requests.begin();
+        let unread = self.requests.begin_body();
+        let mut request = request.map(|body| {
+            Body::new(body.map_err(move |error| {
+                let _ = &unread;
+                error
+            }))
+        });
         // Calls of gRPC have no use for the peer, and are many.
-        if protocol != Protocol::Grpc {
-            request.extensions_mut().insert(ConnectInfo(peer));
+        if self.protocol != Protocol::Grpc {
+            request.extensions_mut().insert(ConnectInfo(self.peer));
         }
-        let response = timeout(port.bounds.request, port.router.clone().call(request));
-        async move {
-            let Ok(Ok(response)) = response.await else {
+        let response = self.router.clone().call(request);
+        let (protocol, longest) = (self.protocol, self.longest);
+        Box::pin(async move {
+            let Ok(response) = tokio::time::timeout(longest, response).await else {
                 return Ok(too_slow(protocol));
             };
+            let response = response?;
             // Only admins get bodies without an end, which keep a connection busy.
             Ok(match protocol {
                 Protocol::Admin => response.map(|body| {
@@ -52,8 +67,8 @@ pub(super) fn service(
                 }),
                 _ => response,
             })
-        }
-    })
+        })
+    }
 }
 
 fn too_slow(protocol: Protocol) -> Response<Body> {
