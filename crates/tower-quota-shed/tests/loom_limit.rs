@@ -79,6 +79,8 @@ mod limit {
     mod sync {
         pub(crate) use loom::sync::Mutex;
         pub(crate) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+        pub(crate) const STRIPES: usize = 2;
     }
 }
 

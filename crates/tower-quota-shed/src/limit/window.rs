@@ -2,7 +2,7 @@ use std::array;
 use std::time::Duration;
 
 use super::sample::{Kind, Sample};
-use super::sync::{AtomicU64, Ordering};
+use super::sync::{AtomicU64, Ordering, STRIPES};
 
 /// The requests that completed while one level was in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +49,6 @@ impl Window {
 /// because a sample that is lost between two windows changes no decision.
 #[derive(Debug)]
 pub(crate) struct Counts([Stripe; STRIPES]);
-
-const STRIPES: usize = 8;
 
 #[derive(Debug)]
 #[repr(align(128))]
