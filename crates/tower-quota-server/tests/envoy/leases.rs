@@ -1,4 +1,4 @@
-//! Servers that lease their counters from one real Redis.
+//! Servers that lease their counters, mostly from one real Redis.
 //!
 //! The limits are windows of a year, so no unit comes back during a test.
 
@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tonic::Code;
-use tower_quota_core::BoxStore;
+use tower_quota_core::{BoxStore, MemoryStore, Store};
 use tower_quota_dev::RedisServer;
+use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_redis::RedisStore;
 use tower_quota_server::envoy::{EnvoyDoor, EnvoyOptions};
 use tower_quota_server::messages::ratelimit::RateLimitResponse;
 use tower_quota_server::store::{ServerStore, StoreError};
+use tower_quota_testkit::ManualClock;
 
 use crate::support::{parsed, request, shown};
 
@@ -223,6 +225,32 @@ async fn undone_call_gives_leased_units_back() {
     for (user, taken) in ["log=ann", "log=bob"].iter().zip(taken) {
         assert_eq!(taken + rest.admitted(&[user], 1_000).await, 1_000, "{user}");
     }
+}
+
+// The clock stands still, so the store charges leases and calls at the same instant.
+#[tokio::test(start_paused = true)]
+async fn undone_call_keeps_out_of_leases() {
+    let clock = ManualClock::default();
+    let memory = MemoryStore::with_clock(10_000, clock.clone());
+    let store = Leased::with_clock(memory, LeaseOptions::default(), clock);
+    let door = EnvoyDoor::new(parsed(LIMITS), store.clone(), EnvoyOptions::default());
+    let ask = async |descriptors: &[&str]| {
+        let response = door.decide(&request("d", descriptors)).await.unwrap();
+        tokio::task::yield_now().await;
+        response
+    };
+    for _ in 0..100 {
+        assert_eq!(shown(&ask(&["log=ann"]).await)[0], "OK");
+    }
+    assert!(store.stats().by_lease > 0, "{:?}", store.stats());
+    ask(&["quota=one", "quota=two"]).await;
+    for _ in 0..100 {
+        let response = ask(&["log=ann", "quota=one", "quota=two"]).await;
+        assert_eq!(shown(&response)[0], "OVER", "both quotas are exceeded");
+    }
+    assert!(store.close(PATIENCE).await);
+    let rest = ask(&["log=ann hits:0"]).await;
+    assert_eq!(rest.statuses[0].limit_remaining, 900);
 }
 
 #[tokio::test]
