@@ -94,7 +94,7 @@ fn all_calls() -> Vec<Calls> {
         options.is_shadow = case["shadow"] == true;
         options.is_quota = case["quota"] == true;
         // A machine under load may be slow.
-        options.deadline = Duration::from_secs(10);
+        options.deadline = Duration::from_secs(60);
         let steps = case["steps"].as_array().unwrap().iter().map(|step| {
             let at = Timestamp::EPOCH + Duration::from_secs(step["at"].as_u64().unwrap());
             let request = request(domain, &texts(&step["ask"]));

@@ -33,7 +33,7 @@ async fn servers_share_rules_counters_and_blocks() {
         "--rules-copy",
         text(&copy),
         "--deadline",
-        "1s",
+        "1m",
     ];
     let start = || Server::start_with(&flags, &[("TOWER_QUOTA_ADMIN_TOKEN", TOKEN)]);
     let (one, other) = (start(), start());
