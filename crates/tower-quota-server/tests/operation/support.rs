@@ -38,7 +38,10 @@ impl Files {
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
+        // Renames a whole file, because a server that reads a file while it is written sees a part of the text.
+        let new = self.path(".new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(&new, &path).unwrap();
         path
     }
 }
