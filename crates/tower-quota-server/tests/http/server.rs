@@ -16,7 +16,7 @@ use tower_quota_testkit::ManualClock;
 use crate::openapi;
 
 /// A deadline that only a failing store reaches.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 const ENVOY: &str = "
 domain: shop
@@ -75,31 +75,17 @@ impl Server {
     }
 
     async fn serving(rules: &str, options: HttpOptions, gate: Gate, store: BoxStore) -> Self {
-        let live = LiveOptions::new()
-            .read_with(read_rules)
-            .without_rules(WithoutRules::Refuse);
-        let live = LiveRules::start(gate.handle(), MemoryRules::new(), live)
-            .await
-            .unwrap();
-        let envoy = EnvoyConfig::parse([("shop.yaml", ENVOY)], false).unwrap();
-        let envoy = EnvoyDoor::new(envoy, store, EnvoyOptions::default());
-        let router = auth::router(&gate, &options)
-            .merge(check::router(&gate, &options))
-            .merge(check::json_router(envoy, &options));
-        let server = Self {
+        let (router, live) = doors(rules, &options, &gate, store).await;
+        Self {
             address: serve(router).await,
             client: Client::new(),
             live,
-        };
-        server.replace(rules).await;
-        server
+        }
     }
 
     /// Replaces the limits.
     pub(crate) async fn replace(&self, rules: &str) {
-        if let Err(error) = self.live.put(None, NewVersion::new(rules, "tests")).await {
-            panic!("{error}");
-        }
+        replace(&self.live, rules).await;
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -147,6 +133,34 @@ impl Server {
         let answer = response.json().await.unwrap();
         openapi::check(path, status, &answer);
         (status, answer)
+    }
+}
+
+/// Returns the doors over a store, with limits.
+pub(crate) async fn doors(
+    rules: &str,
+    options: &HttpOptions,
+    gate: &Gate,
+    store: BoxStore,
+) -> (Router, LiveRules) {
+    let live = LiveOptions::new()
+        .read_with(read_rules)
+        .without_rules(WithoutRules::Refuse);
+    let live = LiveRules::start(gate.handle(), MemoryRules::new(), live)
+        .await
+        .unwrap();
+    let envoy = EnvoyConfig::parse([("shop.yaml", ENVOY)], false).unwrap();
+    let envoy = EnvoyDoor::new(envoy, store, EnvoyOptions::default());
+    let router = auth::router(gate, options)
+        .merge(check::router(gate, options))
+        .merge(check::json_router(envoy, options));
+    replace(&live, rules).await;
+    (router, live)
+}
+
+async fn replace(live: &LiveRules, rules: &str) {
+    if let Err(error) = live.put(None, NewVersion::new(rules, "tests")).await {
+        panic!("{error}");
     }
 }
 
