@@ -2,7 +2,7 @@ use core::cmp::Reverse;
 use core::time::Duration;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 
 use proptest::prelude::*;
 use tower_quota::key;
@@ -181,14 +181,15 @@ fn queue_of_all_threads_returns_every_place() {
         queue: (4, Duration::from_secs(1)),
         ..Settings::default()
     }));
-    let waits = AtomicU64::new(0);
+    let (waits, start) = (AtomicU64::new(0), Barrier::new(6));
     std::thread::scope(|scope| {
         for thread in 0..6_u64 {
-            let (gate, waits) = (&gate, &waits);
+            let (gate, waits, start) = (&gate, &waits, &start);
             scope.spawn(move || {
                 let mut random = fastrand::Rng::with_seed(thread);
                 let mut held = None;
-                for _ in 0..3_000 {
+                start.wait();
+                for _ in 0..1_000 {
                     std::thread::yield_now();
                     match gate.enter(Duration::ZERO, || (Priority::Normal, None)) {
                         Entry::Place(place) => held = Some(place),
@@ -207,7 +208,7 @@ fn queue_of_all_threads_returns_every_place() {
             });
         }
     });
-    assert!(waits.into_inner() > 1_000, "the threads did not meet");
+    assert!(waits.into_inner() > 400, "the threads did not meet");
     assert_eq!((gate.count.used(), gate.count.waiting()), (0, 0));
 }
 
