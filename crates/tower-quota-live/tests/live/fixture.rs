@@ -20,7 +20,7 @@ use tower_quota_live::{
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
 /// The longest wait of a test for an expected event.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 type Answer = Response<ResponseBody<String>>;
 

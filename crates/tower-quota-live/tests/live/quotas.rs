@@ -7,7 +7,7 @@ use tower_quota_dev::RedisServer;
 use tower_quota_redis::RedisStore;
 use tower_quota_rules::QuotaText;
 
-use crate::fixture::{DAY, Instance, eventually, redis_rules, yaml};
+use crate::fixture::{DAY, Instance, PATIENCE, eventually, redis_rules, yaml};
 use crate::redis::announced;
 
 const DOCUMENT: &str = "
@@ -34,7 +34,9 @@ async fn override_all(instance: &Instance, limit: &str, quota: &str) {
 async fn holds_and_calendar_of_document_count_on_all_instances() {
     let server = RedisServer::start();
     let start = async || {
-        let counters = RedisStore::connect(&server.url()).await.unwrap();
+        // An answer after the deadline would admit a request uncounted.
+        let counters = RedisStore::options().deadline(PATIENCE);
+        let counters = counters.connect(&server.url()).await.unwrap();
         let rules = Arc::new(redis_rules(&server, "quotas"));
         Instance::counting(counters, rules, announced()).await
     };
