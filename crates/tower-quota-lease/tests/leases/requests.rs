@@ -188,6 +188,38 @@ fn refund_returns_units_to_lease_or_store() {
     });
 }
 
+/// Sends a settled request and the call for a lease at the same instant, so that the store charges both at the same
+/// instant.
+#[test]
+fn settled_units_return_to_store_despite_lease() {
+    run(async {
+        for quota in [QUOTA, Quota::per_hour(1_000).sliding_log()] {
+            let (server, store) =
+                instance_over(Duration::from_micros(300)..Duration::from_micros(301));
+            let client = key(1);
+            let charge = Charge::new(LIMIT, &quota, &client);
+            let mut admitted = 0;
+            for _ in 0..60 {
+                let settled = tokio::spawn(store.check(&[charge.refundable()]));
+                admitted += u64::from(check(&store, &[charge]).await.is_allowed());
+                let refund = settled.await.unwrap().unwrap().refund().unwrap();
+                // The lease arrives before the refund.
+                pass(1).await;
+                store.apply(refund, &[charge.refundable()]).await.unwrap();
+                pass(1).await;
+            }
+            let stats = store.stats();
+            assert!(stats.by_lease > 0, "{stats:?}");
+            assert!(store.close(Duration::from_secs(1)).await);
+            assert_eq!(
+                stored_units(&server, &quota, 1).await,
+                admitted,
+                "{quota:?}"
+            );
+        }
+    });
+}
+
 /// Refunds requests that wait or settle, while other requests of the limit use leases.
 #[test]
 fn waiting_request_is_refunded_during_leases() {
