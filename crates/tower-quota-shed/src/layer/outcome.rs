@@ -1,10 +1,13 @@
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Response, StatusCode};
 use http_body::Body;
 
 use crate::gate::Place;
 use crate::limit::Kind;
 use crate::settings::Hold;
+
+/// A name of text would be parsed for each response.
+static GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 
 const DEADLINE_EXCEEDED: &[u8] = b"4";
 const RESOURCE_EXHAUSTED: &[u8] = b"8";
@@ -41,7 +44,7 @@ fn kind_of(status: StatusCode, headers: &HeaderMap) -> Option<Kind> {
         StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => return Some(Kind::Failed),
         _ => {}
     }
-    match headers.get("grpc-status").map(HeaderValue::as_bytes) {
+    match headers.get(&GRPC_STATUS).map(HeaderValue::as_bytes) {
         Some(RESOURCE_EXHAUSTED | UNAVAILABLE) => None,
         Some(DEADLINE_EXCEEDED) => Some(Kind::Failed),
         _ => Some(Kind::Answered),
