@@ -6,6 +6,7 @@ const QUIET: Duration = Duration::from_secs(10);
 
 /// Whether the service sheds requests, and how many requests it gets for each request that it answers.
 #[derive(Default)]
+#[repr(align(128))] // Refusals write these counts, and admissions read the fields next to them.
 pub(crate) struct Shedding {
     /// The milliseconds at which shedding ends, or 0 after its end.
     until: AtomicU64,
@@ -21,7 +22,9 @@ impl Shedding {
     pub(super) fn refused(&self, now: Duration) -> (u64, bool) {
         self.turn(now);
         self.refused.fetch_add(1, Relaxed);
-        let begins = self.until.swap(millis(now + QUIET), Relaxed) == 0;
+        let until = millis(now + QUIET);
+        // Most refusals share their millisecond with another one, so they only read.
+        let begins = self.until.load(Relaxed) != until && self.until.swap(until, Relaxed) == 0;
         (self.demand.load(Relaxed), begins)
     }
 
@@ -51,6 +54,9 @@ impl Shedding {
     /// Computes the demand when a second has passed. After a pause, the demand is unknown.
     fn turn(&self, now: Duration) {
         let second = now.as_secs();
+        if second <= self.second.load(Relaxed) {
+            return;
+        }
         let before = self.second.fetch_max(second, Relaxed);
         if before < second {
             let refused = self.refused.swap(0, Relaxed);
