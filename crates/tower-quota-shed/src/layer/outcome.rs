@@ -52,10 +52,8 @@ fn kind_of(status: StatusCode, headers: &HeaderMap) -> Option<Kind> {
 }
 
 fn is_stream(types: &[String], headers: &HeaderMap) -> bool {
-    let sent = headers
-        .get(CONTENT_TYPE)
-        .and_then(|sent| sent.to_str().ok());
-    types.iter().any(|stream| {
+    let sent = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    types.iter().map(String::as_bytes).any(|stream| {
         let start = sent.and_then(|sent| sent.get(..stream.len()));
         start.is_some_and(|start| start.eq_ignore_ascii_case(stream))
     })
