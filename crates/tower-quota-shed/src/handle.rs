@@ -16,7 +16,7 @@ pub struct ShedHandle(pub(crate) Arc<Gate>);
 pub struct ShedStats {
     /// The limit of requests in progress.
     pub limit: usize,
-    /// The requests in progress.
+    /// The requests in progress, including long bodies. They may be more than the limit.
     pub in_progress: usize,
     /// The requests that wait for a place.
     pub waiting: usize,
@@ -41,7 +41,7 @@ impl ShedHandle {
         });
         ShedStats {
             limit: figures.limit,
-            in_progress: gate.count.used(),
+            in_progress: gate.count.in_progress(),
             waiting: gate.count.waiting(),
             is_shedding: gate.shedding.is_on(gate.clock.now()),
             base_latency: figures.base,

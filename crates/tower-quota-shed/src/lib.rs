@@ -22,7 +22,8 @@
 //! 3. Above, the [class](Priority) and the [share](ShedLayer::fair_by) of the key decide about the remaining places.
 //! 4. A request without a place [waits](ShedLayer::queue) if you allow it, or gets 503 with `Retry-After`.
 //! 5. The head of the response tells the layer how long the service took.
-//! 6. The place is free when the body has ended or the client has gone.
+//! 6. The place is free when the body has ended or the client has gone. A body of more than 0.2 s leaves the limit, and
+//!    only counts below the [ceiling](LimitSettings::ceiling).
 //!
 //! # Why these choices
 //!
@@ -32,8 +33,7 @@
 //!
 //! # Caveats
 //!
-//! * **Long bodies hold places.** Return the place [with the head](ShedLayer::until_head) if a body lasts for minutes.
-//!   Bodies of `text/event-stream` do so by default.
+//! * **The work in a long body is not limited** until you call [`ShedLayer::until_end`].
 //! * **Keys of shares should be authenticated.** A client with ten valid keys gets ten shares.
 //! * **The service must be `Clone` and `Send`.** Put other services behind tower's `Buffer`, inside the layer.
 //! * **Only a queue needs tokio**, with a timer.

@@ -39,6 +39,8 @@ pub(crate) enum Hold {
     /// The request takes no place.
     Nothing,
     UntilHead,
+    /// A long body leaves the limit.
+    WhileShort,
     UntilEnd,
 }
 
@@ -70,7 +72,7 @@ impl Settings {
     }
 
     pub(crate) fn hold_of(&self, head: &RequestHead<'_>) -> Hold {
-        first(&self.holds, head).unwrap_or(Hold::UntilEnd)
+        first(&self.holds, head).unwrap_or(Hold::WhileShort)
     }
 
     /// Returns a random retry time for this number of requests for each hundred answers.

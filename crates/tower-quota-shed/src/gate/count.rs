@@ -1,9 +1,11 @@
 use crate::sync::{AtomicU64, Ordering};
 
-/// One waiting request. The places in use are in the lower half.
-const WAITING: u64 = 1 << 32;
+/// One waiting request. The places within the limit are in the lower bits.
+const WAITING: u64 = 1 << 24;
+/// One long body. The upper bits may be negative for a moment, when a body ends before it is counted as long.
+const LONG: u64 = 1 << 40;
 
-/// Counts the requests in progress and the requests that wait, in one word.
+/// Counts the requests within the limit, the long bodies, and the requests that wait, in one word.
 ///
 /// A request that leaves therefore sees the request that waits, or the request that waits sees the free place.
 #[repr(align(128))] // Other fields stay out of the cache line that every request writes.
@@ -14,11 +16,12 @@ impl Count {
         Self(AtomicU64::new(0))
     }
 
-    /// Takes a place if fewer than `bound` are in use. Returns the places in use, including the new one.
-    pub(crate) fn enter(&self, bound: usize) -> Option<usize> {
+    /// Takes a place if fewer than `bound` are in use, and with long bodies fewer than `ceiling`. Returns the places in
+    /// use within the limit, including the new one.
+    pub(crate) fn enter(&self, bound: usize, ceiling: usize) -> Option<usize> {
         let mut word = self.0.load(Ordering::Acquire);
         // An increment that a refusal takes back would refuse others meanwhile.
-        while used(word) < bound {
+        while used(word) < bound && in_progress(word) < ceiling {
             let entered = word + 1;
             let order = (Ordering::AcqRel, Ordering::Acquire);
             match self
@@ -32,10 +35,22 @@ impl Count {
         None
     }
 
+    /// Moves the places of so many bodies out of the limit.
+    pub(crate) fn lengthen(&self, bodies: u64) {
+        self.0
+            .fetch_add(bodies.wrapping_mul(LONG - 1), Ordering::AcqRel);
+    }
+
     /// Returns a place. The caller must serve the queue if the result is true.
     #[must_use]
     pub(crate) fn leave(&self) -> bool {
         waiting(self.0.fetch_sub(1, Ordering::AcqRel)) > 0
+    }
+
+    /// Ends a long body. The caller must serve the queue if the result is true.
+    #[must_use]
+    pub(crate) fn leave_long(&self) -> bool {
+        waiting(self.0.fetch_sub(LONG, Ordering::AcqRel)) > 0
     }
 
     /// Changes the number of waiting requests, under the lock of the queue. Afterwards the caller must try
@@ -47,8 +62,14 @@ impl Count {
             .fetch_add(after.wrapping_sub(before), Ordering::AcqRel);
     }
 
+    /// Returns the places in use within the limit.
     pub(crate) fn used(&self) -> usize {
         used(self.0.load(Ordering::Acquire))
+    }
+
+    /// Returns the places in use, including the places of long bodies.
+    pub(crate) fn in_progress(&self) -> usize {
+        in_progress(self.0.load(Ordering::Acquire))
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -60,6 +81,11 @@ fn used(word: u64) -> usize {
     (word % WAITING) as usize
 }
 
+fn in_progress(word: u64) -> usize {
+    let long = word.cast_signed() >> LONG.ilog2();
+    used(word).saturating_add_signed(long as isize)
+}
+
 fn waiting(word: u64) -> usize {
-    (word / WAITING) as usize
+    (word % LONG / WAITING) as usize
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `count` | the places in use, the only state that a request without pressure writes |
 //! | `place` | a request in progress |
+//! | `bodies` | when bodies were sent, to tell long bodies from short ones |
 //! | `mix` | the recent mix of levels, which sets the bound of each level |
 //! | `shares` | the places of each key |
 //! | `queue` | the requests that wait |
@@ -13,6 +14,7 @@
 //! has priorities, shares or a queue. The lock has one state for all threads, and a better level never has a lower bound
 //! than a worse level, so no request of a higher class is refused at a moment when a lower class is admitted.
 
+mod bodies;
 mod count;
 mod mix;
 mod place;
@@ -28,6 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot::Receiver;
 
+use self::bodies::Bodies;
 pub(crate) use self::count::Count;
 use self::mix::Mix;
 pub(crate) use self::place::Place;
@@ -43,6 +46,7 @@ use crate::settings::Settings;
 /// The state that all clones of a layer share.
 pub(crate) struct Gate {
     pub(crate) count: Count,
+    bodies: Bodies,
     pub(crate) limit: Limit,
     pub(crate) shedding: Shedding,
     pub(crate) refused: [[AtomicU64; Cause::ALL.len()]; Priority::ALL.len()],
@@ -78,6 +82,7 @@ impl Gate {
         };
         Self {
             count: Count::new(),
+            bodies: Bodies::new(),
             limit: Limit::new(&settings.limit),
             shedding: Shedding::default(),
             refused: Default::default(),
@@ -94,6 +99,7 @@ impl Gate {
         now: Duration,
         read: impl FnOnce() -> (Priority, Option<u64>),
     ) -> Entry {
+        self.bodies.age(now, &self.count);
         let limit = self.limit.get();
         let unordered = match self.order {
             Some(_) => limit / 2,
@@ -124,7 +130,8 @@ impl Gate {
             return Entry::Wait(priority, receiver);
         }
         order.shares.refuse(slot);
-        let cause = match self.count.used() >= limit {
+        let is_at_ceiling = self.count.in_progress() >= self.settings.limit.ceiling;
+        let cause = match self.count.used() >= limit || is_at_ceiling {
             true => Cause::Limit,
             false if is_over => Cause::Share,
             false => Cause::Priority,
@@ -140,7 +147,7 @@ impl Gate {
             let figures = self.limit.snapshot();
             tracing::warn!(
                 limit = figures.limit,
-                in_progress = self.count.used(),
+                in_progress = self.count.in_progress(),
                 base_latency = ?figures.base,
                 latency = ?figures.present,
                 "the service sheds requests",
@@ -150,13 +157,14 @@ impl Gate {
     }
 
     fn take(self: &Arc<Self>, bound: usize, since: Duration, slot: Option<usize>) -> Option<Place> {
-        let in_progress = self.count.enter(bound)?;
+        let in_progress = self.count.enter(bound, self.settings.limit.ceiling)?;
         let gate = Arc::clone(self);
         Some(Place {
             gate,
             since,
             in_progress,
             slot,
+            body: None,
         })
     }
 
@@ -197,12 +205,16 @@ impl Gate {
         drop(order);
     }
 
-    /// Returns a place.
-    fn leave(self: &Arc<Self>, slot: Option<usize>) {
+    /// Returns the place of a request, or of the body of a request.
+    fn leave(self: &Arc<Self>, slot: Option<usize>, body: Option<u64>) {
         if let (Some(slot), Some(mut order)) = (slot, self.lock()) {
             order.shares.give_back(slot);
         }
-        let must_serve = self.count.leave();
+        let is_within = body.is_none_or(|period| self.bodies.end(period));
+        let must_serve = match is_within {
+            true => self.count.leave(),
+            false => self.count.leave_long(),
+        };
         if let (true, Some(order)) = (must_serve, self.lock()) {
             self.serve(order, self.clock.now());
         }

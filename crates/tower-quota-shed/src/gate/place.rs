@@ -13,6 +13,8 @@ pub(crate) struct Place {
     pub(super) in_progress: usize,
     /// The slot of the key, for places taken under pressure.
     pub(super) slot: Option<usize>,
+    /// The period in which the body began, if a long body leaves the limit.
+    pub(super) body: Option<u64>,
 }
 
 impl Place {
@@ -28,10 +30,15 @@ impl Place {
         }
         self.gate.shedding.answered(now);
     }
+
+    /// Lets the place leave the limit if the body is long.
+    pub(crate) fn begin_body(&mut self, now: Duration) {
+        self.body = Some(self.gate.bodies.begin(now, &self.gate.count));
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.gate.leave(self.slot);
+        self.gate.leave(self.slot, self.body);
     }
 }

@@ -158,10 +158,15 @@ fn places_of_all_threads_return() {
                 scope.spawn(move || {
                     let mut random = fastrand::Rng::with_seed(thread);
                     let mut running = Vec::new();
-                    for _ in 0..2_000 {
+                    for number in 0..2_000 {
                         let class = Priority::ALL[random.usize(..5)];
-                        running.extend(enter(gate, Duration::ZERO, class, random.u64(..6)));
-                        assert!(gate.count.used() <= places);
+                        let now = Duration::from_millis(number);
+                        let mut entered = enter(gate, now, class, random.u64(..6));
+                        assert!(gate.count.in_progress() <= places);
+                        if random.bool() {
+                            let _ = entered.as_mut().map(|place| place.begin_body(now));
+                        }
+                        running.extend(entered);
                         if random.bool() && !running.is_empty() {
                             running.swap_remove(random.usize(..running.len()));
                         }
@@ -169,7 +174,7 @@ fn places_of_all_threads_return() {
                 });
             }
         });
-        assert_eq!(gate.count.used(), 0);
+        assert_eq!((gate.count.used(), gate.count.in_progress()), (0, 0));
         assert_eq!(gate.lock().unwrap().shares.held(), 0);
     }
 }

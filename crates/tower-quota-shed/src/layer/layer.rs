@@ -94,9 +94,18 @@ impl ShedLayer {
         self.hold(Hold::Nothing, condition)
     }
 
-    /// Ends the place of these requests with the head of the response. By default, the end of the body ends the place.
+    /// Ends the place of these requests with the head of the response.
+    ///
+    /// By default, the end of the body ends the place, and a body of more than 0.2 s does not count within the limit.
     pub fn until_head(self, condition: impl Condition) -> Self {
         self.hold(Hold::UntilHead, condition)
+    }
+
+    /// Counts these requests within the limit until the body has ended, however long the body is.
+    ///
+    /// Use `until_end` if your service works while it sends the body. Slow readers then hold the places of other clients.
+    pub fn until_end(self, condition: impl Condition) -> Self {
+        self.hold(Hold::UntilEnd, condition)
     }
 
     /// Ends the place with the head if the content type of the response begins with this text, as for

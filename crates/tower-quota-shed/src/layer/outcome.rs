@@ -15,7 +15,7 @@ const UNAVAILABLE: &[u8] = b"14";
 
 /// Reports the head of a response. Returns the place if the body holds it.
 pub(super) fn place_of_body<B: Body, E>(
-    place: Place,
+    mut place: Place,
     hold: Hold,
     answer: &Result<Response<B>, E>,
 ) -> Option<Place> {
@@ -29,6 +29,9 @@ pub(super) fn place_of_body<B: Body, E>(
     let is_over = hold == Hold::UntilHead
         || response.body().is_end_stream()
         || is_stream(&place.gate.settings.streams, headers);
+    if !is_over && hold == Hold::WhileShort {
+        place.begin_body(now);
+    }
     (!is_over).then_some(place)
 }
 

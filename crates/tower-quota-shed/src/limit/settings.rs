@@ -6,7 +6,7 @@ const MOST: usize = 1_000_000;
 /// The range in which the layer looks for its limit of requests in progress.
 ///
 /// The defaults suit most services, because the layer measures the limit. Raise the floor if some requests must always
-/// enter, and lower the ceiling if each request needs much memory.
+/// enter, and lower the ceiling if each request or each open body needs much memory.
 ///
 /// ```
 /// use tower_quota_shed::LimitSettings;
@@ -55,7 +55,7 @@ impl LimitSettings {
         self
     }
 
-    /// The highest limit in requests. Defaults to a million.
+    /// The highest limit in requests, and the most requests in progress with long bodies. Defaults to a million.
     #[must_use]
     pub const fn ceiling(mut self, requests: usize) -> Self {
         self.ceiling = requests;

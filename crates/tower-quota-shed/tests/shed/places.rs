@@ -1,14 +1,19 @@
 //! When a request takes a place, and when it returns the place.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::{HeaderMap, Response};
 use http_body::Frame;
 use http_body_util::BodyExt;
+use tokio::time::advance;
 use tower::{Layer, Service, service_fn};
 use tower_quota::when;
-use tower_quota_shed::{ConfigError, LimitSettings, ShedLayer};
+use tower_quota_shed::{Cause, ConfigError, LimitSettings, Priority, ShedLayer, ShedService};
 
-use crate::service::{Content, around, ask, content, feed, fixed, get, hello, start};
+use crate::service::{
+    Answer, Content, Frames, Worker, around, ask, content, feed, fixed, get, hello, start,
+};
 
 #[tokio::test]
 async fn full_service_refuses() {
@@ -58,6 +63,53 @@ async fn body_holds_its_place_until_the_end() {
     assert_eq!(in_progress(), 1);
     drop(answer);
     assert_eq!(in_progress(), 0, "the client has gone");
+}
+
+/// Starts a request whose body does not end.
+async fn send_body(service: &mut ShedService<Worker>) -> (Answer, Frames) {
+    let (running, finish) = start(service, get("/")).await;
+    let (frames, content) = feed();
+    finish.send(Response::new(content)).unwrap();
+    (running.await.unwrap().unwrap(), frames)
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_body_leaves_the_limit_below_the_ceiling() {
+    let limit = LimitSettings::default().floor(1).start(1).ceiling(3);
+    let layer = ShedLayer::new().limit(limit).unwrap();
+    let mut service = around(&layer);
+    let mut bodies = Vec::new();
+    for long in 0..3 {
+        assert_eq!(ask(&mut service, get("/")).await, 200, "{long} long bodies");
+        bodies.push(send_body(&mut service).await);
+        assert_eq!(ask(&mut service, get("/")).await, 503, "the body is young");
+        advance(Duration::from_millis(200)).await;
+    }
+    assert_eq!(ask(&mut service, get("/")).await, 503, "the ceiling");
+    assert_eq!(layer.handle().stats().in_progress, 3);
+    let refused = layer
+        .handle()
+        .stats()
+        .refused(Priority::Normal, Cause::Limit);
+    assert_eq!(refused, 4);
+    bodies.remove(1);
+    assert_eq!(ask(&mut service, get("/")).await, 200);
+    bodies.clear();
+    assert_eq!(layer.handle().stats().in_progress, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_body_holds_its_place_by_choice() {
+    let limit = LimitSettings::default().floor(1).start(1);
+    let layer = ShedLayer::new().limit(limit).unwrap();
+    let layer = layer.until_end(when::path("/"));
+    let mut service = around(&layer);
+    let body = send_body(&mut service).await;
+    advance(Duration::from_secs(3_600)).await;
+    assert_eq!(ask(&mut service, get("/")).await, 503);
+    drop(body);
+    assert_eq!(ask(&mut service, get("/")).await, 200);
+    assert_eq!(layer.handle().stats().in_progress, 0);
 }
 
 #[tokio::test]

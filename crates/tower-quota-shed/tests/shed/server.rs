@@ -12,7 +12,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use proptest::prelude::*;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tower_quota::{key, when};
@@ -34,6 +34,16 @@ async fn stream() -> Body {
     Body::new(content)
 }
 
+/// Sends 16 MB, which no kernel buffers.
+async fn download() -> Body {
+    let (frames, content) = feed();
+    for _ in 0..256 {
+        let part = Bytes::from(vec![0; 1 << 16]);
+        let _ = frames.send(Ok(http_body::Frame::data(part)));
+    }
+    Body::new(content)
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "a real server and its clients need real time"
@@ -48,6 +58,7 @@ async fn serve(layer: ShedLayer) -> SocketAddr {
         .route("/slow", get(async || pause(5).await))
         .route("/hang", get(std::future::pending::<()>))
         .route("/stream", get(stream))
+        .route("/download", get(download))
         .route("/panic", get(async || -> () { panic!("as asked") }))
         .layer(layer);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -177,4 +188,48 @@ async fn real_client_gets_the_refusal() {
         .await
         .unwrap();
     assert_eq!(answer.status(), 200);
+}
+
+/// Reads the head of a response of 200, again and again, and nothing else.
+async fn read_head(address: SocketAddr) -> TcpStream {
+    loop {
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        let request = b"GET /download HTTP/1.1\r\nhost: a\r\n\r\n";
+        connection.write_all(request).await.unwrap();
+        let mut status = [0; 12];
+        connection.read_exact(&mut status).await.unwrap();
+        if status == *b"HTTP/1.1 200" {
+            return connection;
+        }
+        pause(10).await;
+    }
+}
+
+#[tokio::test]
+async fn slow_readers_take_no_place_from_others() {
+    let layer = ShedLayer::new();
+    let address = serve(layer.clone()).await;
+    let readers = (0..60).map(|_| tokio::spawn(read_head(address)));
+    let mut connections = Vec::new();
+    for reader in readers.collect::<Vec<_>>() {
+        let reader = timeout(Duration::from_secs(20), reader).await;
+        let is_answered = reader.is_ok();
+        assert!(is_answered, "{:?}", layer.handle().stats());
+        connections.push(reader.unwrap().unwrap());
+    }
+    let client = reqwest::Client::new();
+    let ask = async || {
+        let answer = client.get(format!("http://{address}/fast")).send().await;
+        answer.unwrap().status()
+    };
+    // Until the last bodies are long.
+    while ask().await == 503 {
+        pause(10).await;
+    }
+    for _ in 0..100 {
+        assert_eq!(ask().await, 200);
+    }
+    assert_eq!(layer.handle().stats().in_progress, 60);
+    drop(connections);
+    assert_empties(&layer.handle()).await;
 }

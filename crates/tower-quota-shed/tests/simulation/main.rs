@@ -9,6 +9,11 @@
 )]
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
+#[path = "../../src/gate/bodies.rs"]
+mod bodies;
+#[allow(dead_code, reason = "the layer uses more")]
+#[path = "../../src/gate/count.rs"]
+mod count;
 mod field;
 mod limit;
 mod peers;
@@ -16,6 +21,9 @@ mod properties;
 mod rule;
 mod service;
 mod steady;
+mod sync {
+    pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+}
 mod troubles;
 
 use peers::Fixed;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use super::bodies::Bodies;
+use super::count::Count;
 use super::limit::{Kind, Sample};
 use super::peers::Algorithm;
 
@@ -32,7 +34,9 @@ pub(crate) struct Scene {
     /// A fixed limit within the service, which refuses further requests at once.
     pub(crate) limit_within: Option<usize>,
     /// The share of responses with a long body, and its length.
-    pub(crate) streams: (f64, f64),
+    pub(crate) bodies: (f64, f64),
+    /// Long bodies stay within the limit.
+    pub(crate) until_end: bool,
     /// The client leaves the queue after this time.
     pub(crate) patience: Option<f64>,
     /// The service fails a request that has waited this long.
@@ -94,7 +98,8 @@ impl Scene {
             failing: Box::new(|_| 0.0),
             pauses: None,
             limit_within: None,
-            streams: (0.0, 0.0),
+            bodies: (0.0, 0.0),
+            until_end: false,
             patience: None,
             timeout: None,
             useful: 0.2,
@@ -157,8 +162,8 @@ enum Event {
     Fails(Request),
     /// A client or the service gives up a waiting request.
     GivesUp(u64),
-    /// A long body ends.
-    BodyEnds,
+    /// A long body ends, which may have left the limit after this period.
+    BodyEnds(Option<u64>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -176,7 +181,8 @@ struct Run<'a> {
     events: BinaryHeap<Reverse<(u64, Event)>>,
     waiting: BTreeMap<u64, Request>,
     working: usize,
-    in_progress: usize,
+    count: Count,
+    bodies: Bodies,
     seconds: Vec<Second>,
 }
 
@@ -190,7 +196,8 @@ pub(crate) fn run(scene: &Scene, algorithm: &mut dyn Algorithm) -> Outcome {
         events: BinaryHeap::new(),
         waiting: BTreeMap::new(),
         working: 0,
-        in_progress: 0,
+        count: Count::new(),
+        bodies: Bodies::new(),
         seconds: vec![Second::default(); scene.seconds as usize],
     };
     let end = nanoseconds(scene.seconds);
@@ -234,14 +241,14 @@ impl Run<'_> {
         if idle {
             return;
         }
-        if self.in_progress >= limit {
+        self.bodies.age(Duration::from_nanos(self.now), &self.count);
+        let Some(in_progress) = self.count.enter(limit, usize::MAX) else {
             return;
-        }
-        self.in_progress += 1;
+        };
         let request = Request {
             number,
             admitted: self.now,
-            in_progress: self.in_progress,
+            in_progress,
         };
         let busy = self.working + self.waiting.len();
         let is_refused_within = self.scene.limit_within.is_some_and(|most| busy >= most);
@@ -298,16 +305,22 @@ impl Run<'_> {
                 }
             }
             // The layer does not count a refusal from within or an error at once.
-            Event::Fails(_) => self.in_progress -= 1,
+            Event::Fails(_) => self.leave(),
             Event::GivesUp(number) => {
                 if let Some(request) = self.waiting.remove(&number) {
-                    self.in_progress -= 1;
+                    self.leave();
                     if self.scene.timeout.is_some() {
                         self.completed(request, Kind::Failed);
                     }
                 }
             }
-            Event::BodyEnds => self.in_progress -= 1,
+            Event::BodyEnds(period) => {
+                if period.is_none_or(|period| self.bodies.end(period)) {
+                    self.leave();
+                } else {
+                    let _ = self.count.leave_long();
+                }
+            }
         }
     }
 
@@ -319,12 +332,18 @@ impl Run<'_> {
             second.good += 1;
         }
         self.completed(request, Kind::Answered);
-        let (share, length) = self.scene.streams;
+        let (share, length) = self.scene.bodies;
         if share > 0.0 && self.rng.f64() < share {
-            self.at(length, Event::BodyEnds);
+            let now = Duration::from_nanos(self.now);
+            let period = (!self.scene.until_end).then(|| self.bodies.begin(now, &self.count));
+            self.at(length, Event::BodyEnds(period));
         } else {
-            self.in_progress -= 1;
+            self.leave();
         }
+    }
+
+    fn leave(&self) {
+        let _ = self.count.leave();
     }
 
     fn completed(&mut self, request: Request, kind: Kind) {

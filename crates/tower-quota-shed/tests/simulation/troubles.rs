@@ -110,10 +110,33 @@ fn share_of_fast_failures_does_not_change_the_capacity() {
 }
 
 #[test]
-fn bodies_of_minutes_get_places_of_their_own() {
+fn long_bodies_take_no_place_from_others() {
+    for load in [1.0 / 16.0, 0.5, 1.0, 2.0, 4.0] {
+        let scene = |share| Scene {
+            seconds: 120.0,
+            bodies: (share, 60.0),
+            ..Scene::steady(Work::Exponential, load)
+        };
+        let best = best_fixed(|| scene(0.0), 10, 120, 70.0);
+        for share in [0.01, 0.1] {
+            let outcome = run(&scene(share), &mut Ours::new());
+            let goodput = outcome.goodput(10, 120);
+            assert!(
+                goodput >= 0.9 * best,
+                "load {load}, {share}: {goodput:.0} of {best:.0}"
+            );
+            let p99 = outcome.p99(10, 120);
+            assert!(p99 <= 70.0, "load {load}, {share}: {p99:.0} ms");
+        }
+    }
+}
+
+#[test]
+fn bodies_within_the_limit_get_places_of_their_own() {
     let scene = Scene {
         seconds: 600.0,
-        streams: (0.001, 60.0),
+        bodies: (0.001, 60.0),
+        until_end: true,
         ..Scene::steady(Work::Exponential, 2.0)
     };
     let outcome = run(&scene, &mut Ours::new());

@@ -1,0 +1,66 @@
+use core::time::Duration;
+
+use super::count::Count;
+use crate::sync::{AtomicU64, Ordering};
+
+/// A body is long after one to two periods.
+const PERIODS_PER_SECOND: u64 = 10;
+
+/// One period in the upper half of a word. The lower half counts bodies.
+const NEXT: u64 = 1 << 32;
+
+/// The bodies that began in each of the last two periods, and hold a place within the limit.
+///
+/// The first request of a later period moves the places of older bodies out of the limit. So long bodies need neither
+/// timers nor a list.
+pub(crate) struct Bodies([AtomicU64; 2]);
+
+impl Bodies {
+    pub(crate) fn new() -> Self {
+        Self([AtomicU64::new(0), AtomicU64::new(NEXT)])
+    }
+
+    /// Moves the places of long bodies out of the limit.
+    pub(crate) fn age(&self, now: Duration, count: &Count) {
+        let last = period_at(now);
+        for word in &self.0 {
+            let mut before = word.load(Ordering::Acquire);
+            // Each word has every second period.
+            while before / NEXT + 2 <= last {
+                let period = last - (last - before / NEXT) % 2;
+                let order = (Ordering::AcqRel, Ordering::Acquire);
+                match word.compare_exchange(before, period * NEXT, order.0, order.1) {
+                    Ok(_) => {
+                        count.lengthen(before % NEXT);
+                        break;
+                    }
+                    Err(present) => before = present,
+                }
+            }
+        }
+    }
+
+    /// Counts the place of a body. Returns its period.
+    pub(crate) fn begin(&self, now: Duration, count: &Count) -> u64 {
+        self.age(now, count);
+        // The word may be in a later period, because threads read the time in any order.
+        self.word_of(period_at(now)).fetch_add(1, Ordering::AcqRel) / NEXT
+    }
+
+    /// Returns whether the body of this period still held a place within the limit.
+    pub(crate) fn end(&self, period: u64) -> bool {
+        let leave = |word: u64| (word / NEXT == period).then(|| word - 1);
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        self.word_of(period)
+            .fetch_update(order.0, order.1, leave)
+            .is_ok()
+    }
+
+    fn word_of(&self, period: u64) -> &AtomicU64 {
+        &self.0[usize::from(!period.is_multiple_of(2))]
+    }
+}
+
+fn period_at(now: Duration) -> u64 {
+    now.as_secs() * PERIODS_PER_SECOND + u64::from(now.subsec_millis()) * PERIODS_PER_SECOND / 1_000
+}
