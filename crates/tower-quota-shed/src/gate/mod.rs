@@ -117,7 +117,7 @@ impl Gate {
         let is_over = order.shares.is_over(slot);
         let level = 2 * priority as usize + usize::from(is_over);
         if order.mix.arrived(level) {
-            order.shares.look(now, limit);
+            order.shares.look(now, limit, self.limit.most().max(limit));
         }
         let next = order.queue.waiters.last();
         let is_next = next.is_none_or(|waiter| level <= waiter.level);

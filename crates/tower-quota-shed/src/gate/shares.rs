@@ -13,6 +13,12 @@ const NEWCOMERS: u64 = 1_024;
 /// A key stays active for one to two of these periods after its last place.
 const PERIOD: Duration = Duration::from_secs(5);
 
+/// The looks that an average remembers, which is far longer than a level of the limit lasts.
+const LOOKS: usize = 128;
+
+/// The part of a key with all places.
+const WHOLE: usize = 1 << 16;
+
 /// The places of each active key.
 ///
 /// A key gets a share of its own at its second request. Until then, and when too many keys are active, keys share one
@@ -22,8 +28,12 @@ pub(super) struct Shares {
     keys: Vec<ActiveKey>,
     unused: Vec<usize>,
     newcomers: Box<[u64]>,
-    /// The places of a key before the key is over its share.
+    /// The fair share of a key in places, at the present level.
     share: usize,
+    /// The fair share at the limit.
+    most_share: usize,
+    /// The limit.
+    most: usize,
     period_began: Duration,
 }
 
@@ -31,8 +41,9 @@ pub(super) struct Shares {
 struct ActiveKey {
     digest: u64,
     held: usize,
-    /// Sixteen times the recent average of `held`.
+    /// The average part of the limit that was held in so many looks, times [`WHOLE`].
     recent: usize,
+    looks: usize,
     /// The most places in this period, or the maximum if the key wanted more.
     peak: usize,
     last_peak: usize,
@@ -46,6 +57,8 @@ impl Shares {
             unused: Vec::new(),
             newcomers: (0..NEWCOMERS).map(|_| 0).collect(),
             share: usize::MAX,
+            most_share: usize::MAX,
+            most: 1,
             period_began: Duration::ZERO,
         }
     }
@@ -76,13 +89,15 @@ impl Shares {
         slot
     }
 
-    /// Returns whether a key is over its share now, and recently was near or is far over.
+    /// Returns whether a key comes after the other keys of its class.
     ///
-    /// A key that uses half of its share may therefore send a burst.
+    /// The average decides, so a key that uses half of its share may send a burst. While the level is low, a key that was
+    /// over its share is still over, so it does not fill the places that the level takes away.
     pub(super) fn is_over(&self, slot: usize) -> bool {
         let ActiveKey { held, recent, .. } = self.keys[slot];
-        let share = self.share;
-        held >= share && (recent >= 12 * share || held > 2 * share)
+        let most = self.most_share;
+        let was_over = recent.saturating_mul(self.most) >= most.saturating_mul(WHOLE / 4 * 3);
+        (was_over && held >= self.share / 2) || held > most.saturating_add(most / 2)
     }
 
     pub(super) fn take(&mut self, slot: usize) {
@@ -104,20 +119,22 @@ impl Shares {
     }
 
     /// Computes the share again, from the places that the active keys wanted recently.
-    pub(super) fn look(&mut self, now: Duration, limit: usize) {
+    pub(super) fn look(&mut self, now: Duration, level: usize, most: usize) {
         if now.saturating_sub(self.period_began) >= PERIOD {
             self.period_began = now;
             self.end_period();
         }
         for key in &mut self.keys {
-            key.recent += key.held;
-            key.recent -= key.recent.div_ceil(16);
+            key.looks = (key.looks + 1).min(LOOKS);
+            key.recent = (key.recent * (key.looks - 1) + key.held * WHOLE / most) / key.looks;
         }
         let wanted = self.keys.iter().map(|key| key.peak.max(key.last_peak));
         let mut wanted: Vec<usize> = wanted.filter(|peak| *peak > 0).collect();
         wanted.sort_unstable();
         // An eighth stays free for keys that want more than before.
-        self.share = fill(&wanted, limit - limit / 8);
+        self.share = fill(&wanted, level - level / 8);
+        self.most_share = fill(&wanted, most - most / 8);
+        self.most = most;
     }
 
     #[cfg(test)]
