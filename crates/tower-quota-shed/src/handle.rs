@@ -16,8 +16,10 @@ pub struct ShedHandle(pub(crate) Arc<Gate>);
 pub struct ShedStats {
     /// The limit of requests in progress.
     pub limit: usize,
-    /// The requests in progress, including long bodies. They may be more than the limit.
+    /// The requests in progress, including long bodies.
     pub in_progress: usize,
+    /// The responses in progress on top of the limit, because their bodies are long.
+    pub long_bodies: usize,
     /// The requests that wait for a place.
     pub waiting: usize,
     /// Whether the layer has refused requests in the last ten seconds.
@@ -39,9 +41,11 @@ impl ShedHandle {
             let counts = &gate.refused[priority as usize];
             Cause::ALL.map(|cause| counts[cause as usize].load(Ordering::Relaxed))
         });
+        let in_progress = gate.count.in_progress();
         ShedStats {
             limit: figures.limit,
-            in_progress: gate.count.in_progress(),
+            in_progress,
+            long_bodies: in_progress.saturating_sub(gate.count.used()),
             waiting: gate.count.waiting(),
             is_shedding: gate.shedding.is_on(gate.clock.now()),
             base_latency: figures.base,

@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | `tower_quota_shed_limit_requests` | gauge | `layer` | the limit of requests in progress |
 //! | `tower_quota_shed_in_progress_requests` | gauge | `layer` | the requests in progress |
+//! | `tower_quota_shed_long_bodies` | gauge | `layer` | the responses in progress on top of the limit |
 //! | `tower_quota_shed_waiting_requests` | gauge | `layer` | the requests that wait for a place |
 //! | `tower_quota_shed_active` | gauge | `layer` | 1 while the layer sheds requests, otherwise 0 |
 //! | `tower_quota_shed_latency_seconds` | gauge | `layer`, `kind` | time to the head of a response, `base` and `present` |
@@ -29,6 +30,7 @@ pub fn publish_stats(layer: &str, stats: &ShedStats) {
     let whole = [
         ("tower_quota_shed_limit_requests", stats.limit),
         ("tower_quota_shed_in_progress_requests", stats.in_progress),
+        ("tower_quota_shed_long_bodies", stats.long_bodies),
         ("tower_quota_shed_waiting_requests", stats.waiting),
         ("tower_quota_shed_active", usize::from(stats.is_shedding)),
     ];

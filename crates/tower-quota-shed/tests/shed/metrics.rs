@@ -90,6 +90,7 @@ async fn figures_become_metrics() {
         "tower_quota_shed_active layer=api 1",
         "tower_quota_shed_in_progress_requests layer=api 1",
         "tower_quota_shed_limit_requests layer=api 1",
+        "tower_quota_shed_long_bodies layer=api 0",
         "tower_quota_shed_refused_total layer=api priority=normal cause=limit 1",
         "tower_quota_shed_waiting_requests layer=api 0",
     ] {

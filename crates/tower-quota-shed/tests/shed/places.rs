@@ -86,12 +86,9 @@ async fn long_body_leaves_the_limit_below_the_ceiling() {
         advance(Duration::from_millis(200)).await;
     }
     assert_eq!(ask(&mut service, get("/")).await, 503, "the ceiling");
-    assert_eq!(layer.handle().stats().in_progress, 3);
-    let refused = layer
-        .handle()
-        .stats()
-        .refused(Priority::Normal, Cause::Limit);
-    assert_eq!(refused, 4);
+    let stats = layer.handle().stats();
+    assert_eq!((stats.in_progress, stats.long_bodies), (3, 3));
+    assert_eq!(stats.refused(Priority::Normal, Cause::Limit), 4);
     bodies.remove(1);
     assert_eq!(ask(&mut service, get("/")).await, 200);
     bodies.clear();
