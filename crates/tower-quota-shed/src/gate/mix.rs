@@ -10,18 +10,22 @@ const REQUEST: u64 = 1 << 20;
 /// The room of a level that better levels leave no place.
 const SHUT: usize = usize::MAX;
 
+/// More room than any limit.
+const MOST_ROOM: usize = 1 << 24;
+
 /// The recent mix of levels, which decides how many places each level leaves to better levels.
 ///
 /// Better levels need free places only until the next request ends. If they send `b` requests while `a` requests are
-/// admitted, the free places run out with a probability near `(b / a)^room`. The room makes this about one in 8,000. If
-/// better levels alone are too many, a level enters only below half of the limit, as without pressure.
+/// admitted, the free places run out with a probability near `(b / a)^room`. The room makes this about one in 8,000. The
+/// room begins below the places of the next better level, which otherwise has no free places of its own. If better levels
+/// alone are too many, a level enters only below half of the limit, as without pressure.
 #[derive(Default)]
 pub(super) struct Mix {
     arrived: [u64; LEVELS],
     admitted: u64,
     unseen: u32,
     room: [usize; LEVELS],
-    /// The levels that send less than three quarters of the admitted requests, together with all better levels.
+    /// The levels that send fewer requests than are admitted, together with all better levels.
     fit: usize,
     #[cfg(test)]
     pub(super) looks: u32,
@@ -60,12 +64,20 @@ impl Mix {
     }
 
     fn look(&mut self) {
+        // The room of the last better level that sends requests.
+        let mut last = 0;
         let mut better = 0;
         self.fit = 0;
         for (room, arrived) in self.room.iter_mut().zip(&mut self.arrived) {
-            *room = room_for(better, self.admitted);
+            *room = match room_for(better, self.admitted) {
+                SHUT => SHUT,
+                room => (last + room).min(MOST_ROOM),
+            };
+            if *arrived > 0 && *room < MOST_ROOM {
+                last = *room;
+            }
             better += *arrived;
-            if 4 * better < 3 * self.admitted {
+            if better < self.admitted {
                 self.fit += 1;
             }
             fade(arrived);
@@ -93,9 +105,9 @@ fn room_for(better: u64, admitted: u64) -> usize {
         return SHUT;
     }
     let room = match admitted.saturating_sub(better) {
-        0 => return SHUT - 1,
+        0 => return MOST_ROOM,
         _ if admitted >= 4 * better => 13_u64.div_ceil((admitted / better).ilog2().into()),
         rest => (9 * (admitted + better)).div_ceil(2 * rest),
     };
-    usize::try_from(room).unwrap_or(SHUT - 1)
+    usize::try_from(room).unwrap_or(MOST_ROOM)
 }

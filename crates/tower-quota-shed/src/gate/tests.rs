@@ -405,3 +405,27 @@ fn critical_requests_are_answered_under_overload() {
     assert!(answered[1] >= 0.98, "{answered:?}");
     assert!(answered[3] <= 0.01, "{answered:?}");
 }
+
+#[test]
+fn critical_requests_are_answered_while_the_limit_moves() {
+    let class = |load, class| Tenant {
+        load,
+        class,
+        key: |random| random.u64(..50),
+    };
+    for (load, least) in [(0.1, 0.999), (0.3, 0.999), (0.6, 0.998), (0.7, 0.995)] {
+        let (mut answered, mut goodput) = (0.0, 0.0);
+        for seed in 1..=3 {
+            let gate = gate_with(LimitSettings::default());
+            let classes = [
+                class(load, Priority::Critical),
+                class(5.0, Priority::Normal),
+            ];
+            let served = serve(&gate, &classes, seed);
+            answered += served[0].answered / 3.0;
+            goodput += (served[0].answered * load + served[1].answered * 5.0) / 3.0;
+        }
+        assert!(answered >= least, "load {load}: {answered:.5} answered");
+        assert!(goodput >= 0.95, "load {load}: goodput {goodput:.2}");
+    }
+}
