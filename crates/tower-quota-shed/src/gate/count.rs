@@ -82,8 +82,8 @@ fn used(word: u64) -> usize {
 }
 
 fn in_progress(word: u64) -> usize {
-    let long = word.cast_signed() >> LONG.ilog2();
-    used(word).saturating_add_signed(long as isize)
+    let long = isize::try_from(word.cast_signed() >> LONG.ilog2());
+    used(word).saturating_add_signed(long.unwrap_or_default())
 }
 
 fn waiting(word: u64) -> usize {

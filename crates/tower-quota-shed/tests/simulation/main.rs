@@ -7,7 +7,6 @@
     clippy::unwrap_used,
     reason = "figures of tests, not counters"
 )]
-#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 #[path = "../../src/gate/bodies.rs"]
 mod bodies;
