@@ -24,18 +24,13 @@ impl Bodies {
     pub(crate) fn age(&self, now: Duration, count: &Count) {
         let last = period_at(now);
         for word in &self.0 {
-            let mut before = word.load(Ordering::Acquire);
-            // Each word has every second period.
-            while before / NEXT + 2 <= last {
-                let period = last - (last - before / NEXT) % 2;
-                let order = (Ordering::AcqRel, Ordering::Acquire);
-                match word.compare_exchange(before, period * NEXT, order.0, order.1) {
-                    Ok(_) => {
-                        count.lengthen(before % NEXT);
-                        break;
-                    }
-                    Err(present) => before = present,
-                }
+            let turn = |word: u64| {
+                let age = last.saturating_sub(word / NEXT);
+                // Each word has every second period.
+                (age >= 2).then(|| (last - age % 2) * NEXT)
+            };
+            if let Ok(before) = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, turn) {
+                count.lengthen(before % NEXT);
             }
         }
     }
@@ -50,9 +45,8 @@ impl Bodies {
     /// Returns whether the body of this period still held a place within the limit.
     pub(crate) fn end(&self, period: u64) -> bool {
         let leave = |word: u64| (word / NEXT == period).then(|| word - 1);
-        let order = (Ordering::AcqRel, Ordering::Acquire);
         self.word_of(period)
-            .fetch_update(order.0, order.1, leave)
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, leave)
             .is_ok()
     }
 
