@@ -41,12 +41,12 @@ impl ShedHandle {
             let counts = &gate.refused[priority as usize];
             Cause::ALL.map(|cause| counts[cause as usize].load(Ordering::Relaxed))
         });
-        let in_progress = gate.count.in_progress();
+        let in_progress = gate.places.count.in_progress();
         ShedStats {
             limit: figures.limit,
             in_progress,
-            long_bodies: in_progress.saturating_sub(gate.count.used()),
-            waiting: gate.count.waiting(),
+            long_bodies: in_progress.saturating_sub(gate.places.count.used()),
+            waiting: gate.places.count.waiting(),
             is_shedding: gate.shedding.is_on(gate.clock.now()),
             base_latency: figures.base,
             latency: figures.present,

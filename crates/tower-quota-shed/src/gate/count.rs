@@ -8,7 +8,6 @@ const LONG: u64 = 1 << 40;
 /// Counts the requests within the limit, the long bodies, and the requests that wait, in one word.
 ///
 /// A request that leaves therefore sees the request that waits, or the request that waits sees the free place.
-#[repr(align(128))] // Other fields stay out of the cache line that every request writes.
 pub(crate) struct Count(AtomicU64);
 
 impl Count {

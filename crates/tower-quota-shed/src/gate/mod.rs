@@ -45,8 +45,7 @@ use crate::settings::Settings;
 
 /// The state that all clones of a layer share.
 pub(crate) struct Gate {
-    pub(crate) count: Count,
-    bodies: Bodies,
+    pub(crate) places: Places,
     pub(crate) limit: Limit,
     pub(crate) shedding: Shedding,
     pub(crate) refused: [[AtomicU64; Cause::ALL.len()]; Priority::ALL.len()],
@@ -54,6 +53,13 @@ pub(crate) struct Gate {
     pub(crate) hasher: RandomState,
     pub(crate) clock: Clock,
     order: Option<Mutex<Order>>,
+}
+
+/// What every request writes. Other fields stay out of this cache line.
+#[repr(align(128))]
+pub(crate) struct Places {
+    pub(crate) count: Count,
+    bodies: Bodies,
 }
 
 /// The state under the lock.
@@ -81,8 +87,10 @@ impl Gate {
             },
         };
         Self {
-            count: Count::new(),
-            bodies: Bodies::new(),
+            places: Places {
+                count: Count::new(),
+                bodies: Bodies::new(),
+            },
             limit: Limit::new(&settings.limit),
             shedding: Shedding::default(),
             refused: Default::default(),
@@ -99,7 +107,7 @@ impl Gate {
         now: Duration,
         read: impl FnOnce() -> (Priority, Option<u64>),
     ) -> Entry {
-        self.bodies.age(now, &self.count);
+        self.places.bodies.age(now, &self.places.count);
         let limit = self.limit.get();
         let unordered = match self.order {
             Some(_) => limit / 2,
@@ -130,8 +138,8 @@ impl Gate {
             return Entry::Wait(priority, receiver);
         }
         order.shares.refuse(slot);
-        let is_at_ceiling = self.count.in_progress() >= self.settings.limit.ceiling;
-        let cause = match self.count.used() >= limit || is_at_ceiling {
+        let is_at_ceiling = self.places.count.in_progress() >= self.settings.limit.ceiling;
+        let cause = match self.places.count.used() >= limit || is_at_ceiling {
             true => Cause::Limit,
             false if is_over => Cause::Share,
             false => Cause::Priority,
@@ -147,7 +155,7 @@ impl Gate {
             let figures = self.limit.snapshot();
             tracing::warn!(
                 limit = figures.limit,
-                in_progress = self.count.in_progress(),
+                in_progress = self.places.count.in_progress(),
                 base_latency = ?figures.base,
                 latency = ?figures.present,
                 "the service sheds requests",
@@ -157,7 +165,10 @@ impl Gate {
     }
 
     fn take(self: &Arc<Self>, bound: usize, since: Duration, slot: Option<usize>) -> Option<Place> {
-        let in_progress = self.count.enter(bound, self.settings.limit.ceiling)?;
+        let in_progress = self
+            .places
+            .count
+            .enter(bound, self.settings.limit.ceiling)?;
         let gate = Arc::clone(self);
         Some(Place {
             gate,
@@ -192,7 +203,7 @@ impl Gate {
     fn serve(self: &Arc<Self>, mut order: MutexGuard<'_, Order>, now: Duration) {
         let mut unclaimed = Vec::new();
         order.queue.forget_lost();
-        self.count.announce(order.queue.waiters.len());
+        self.places.count.announce(order.queue.waiters.len());
         while let Some(waiter) = order.queue.waiters.pop() {
             let Some(place) = self.admit(&mut order, waiter.level, waiter.slot, now) else {
                 order.queue.waiters.push(waiter);
@@ -200,7 +211,7 @@ impl Gate {
             };
             unclaimed.extend(waiter.place.send(place).err());
         }
-        self.count.announce(order.queue.waiters.len());
+        self.places.count.announce(order.queue.waiters.len());
         // The places of lost requests lock again when they are dropped.
         drop(order);
     }
@@ -210,10 +221,10 @@ impl Gate {
         if let (Some(slot), Some(mut order)) = (slot, self.lock()) {
             order.shares.give_back(slot);
         }
-        let is_within = body.is_none_or(|period| self.bodies.end(period));
+        let is_within = body.is_none_or(|period| self.places.bodies.end(period));
         let must_serve = match is_within {
-            true => self.count.leave(),
-            false => self.count.leave_long(),
+            true => self.places.count.leave(),
+            false => self.places.count.leave_long(),
         };
         if let (true, Some(order)) = (must_serve, self.lock()) {
             self.serve(order, self.clock.now());

@@ -33,7 +33,7 @@ impl Place {
 
     /// Lets the place leave the limit if the body is long.
     pub(crate) fn begin_body(&mut self, now: Duration) {
-        self.body = Some(self.gate.bodies.begin(now, &self.gate.count));
+        self.body = Some(self.gate.places.bodies.begin(now, &self.gate.places.count));
     }
 }
 

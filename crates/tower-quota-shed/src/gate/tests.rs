@@ -90,7 +90,7 @@ proptest! {
             }
         }
         drop(running);
-        prop_assert_eq!(gate.count.used(), 0);
+        prop_assert_eq!(gate.places.count.used(), 0);
     }
 }
 
@@ -109,7 +109,7 @@ fn threads_never_admit_a_lower_class_instead() {
         for number in 0..64 * 8 {
             let class = Priority::ALL[(number + round) % 5];
             running.extend(enter(&gate, Duration::ZERO, class, 0));
-            if gate.count.used() > 48 {
+            if gate.places.count.used() > 48 {
                 running.remove(0);
             }
         }
@@ -162,7 +162,7 @@ fn places_of_all_threads_return() {
                         let class = Priority::ALL[random.usize(..5)];
                         let now = Duration::from_millis(number);
                         let mut entered = enter(gate, now, class, random.u64(..6));
-                        assert!(gate.count.in_progress() <= places);
+                        assert!(gate.places.count.in_progress() <= places);
                         if random.bool() {
                             let _ = entered.as_mut().map(|place| place.begin_body(now));
                         }
@@ -174,7 +174,10 @@ fn places_of_all_threads_return() {
                 });
             }
         });
-        assert_eq!((gate.count.used(), gate.count.in_progress()), (0, 0));
+        assert_eq!(
+            (gate.places.count.used(), gate.places.count.in_progress()),
+            (0, 0)
+        );
         assert_eq!(gate.lock().unwrap().shares.held(), 0);
     }
 }
@@ -214,7 +217,10 @@ fn queue_of_all_threads_returns_every_place() {
         }
     });
     assert!(waits.into_inner() > 400, "the threads did not meet");
-    assert_eq!((gate.count.used(), gate.count.waiting()), (0, 0));
+    assert_eq!(
+        (gate.places.count.used(), gate.places.count.waiting()),
+        (0, 0)
+    );
 }
 
 /// A tenant of a simulation.
