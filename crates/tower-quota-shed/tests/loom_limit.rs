@@ -1,5 +1,4 @@
 //! Every order in which threads can complete requests at the end of a window.
-#![expect(clippy::unwrap_used, reason = "a panic of a thread is a failure")]
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::time::Duration;

@@ -43,14 +43,6 @@ fn made_up_keys_share_the_address() {
 }
 
 #[test]
-fn gateway_counts_made_up_keys_by_address() {
-    let settings = [("ADMIN_PORT", "0"), ("ADMIN_TOKEN", "a token of the tests")];
-    let example = Example::start("gateway", &settings);
-    let made_up = |i| get("/").header(&format!("x-api-key: pro_{i}"));
-    example.until(made_up, |status, _| status == 429);
-}
-
-#[test]
 fn forged_sessions_share_the_address() {
     let example = Example::start("from_express_rate_limit", &[]);
     example.until(

@@ -45,6 +45,17 @@ async fn left_addresses_are_never_the_client() {
 }
 
 #[tokio::test]
+async fn made_up_keys_share_the_address_in_deployed_limits() {
+    let server = Server::start(include_str!("../../../../ops/limits/rules.yaml")).await;
+    for number in 0..=200 {
+        let made_up = server.ask("192.0.2.1");
+        let made_up = made_up.header("X-Api-Key", format!("pro_{number}"));
+        let expected = if number < 200 { 204 } else { 429 };
+        assert_eq!(status(made_up).await, expected, "request {number}");
+    }
+}
+
+#[tokio::test]
 async fn garbled_addresses_count_for_the_gateway() {
     let server = Server::start(RULES).await;
     let long = "x".repeat(5_000);
