@@ -62,8 +62,9 @@ impl Documents {
         let gate = Gate::new(store.store().clone(), deadline);
         let started = LiveRules::start_shared(gate.handle(), rules, options).await;
         let live = started.map_err(|error| match error {
-            StartError::Unavailable { store, reason } => {
-                format!("{store}: {reason}: check the path and its permissions")
+            // The reason names the store.
+            StartError::Unavailable { reason, .. } => {
+                format!("{reason}: check the path and its permissions")
             }
             other => other.to_string(),
         })?;

@@ -30,7 +30,7 @@ fn settings_without_effect_are_named() {
     let flags = ["check", "--rules", text(&rules)];
     let output = output(&flags, &[("REDIS_POOL_SIZE", "10")]);
     let advice = String::from_utf8(output.stderr).unwrap();
-    for part in ["REDIS_POOL_SIZE is not supported", "the limit \"uploads\""] {
+    for part in ["REDIS_POOL_SIZE has no effect", "the limit \"uploads\""] {
         assert!(advice.contains(part), "{part}: {advice}");
     }
     assert_eq!(output.status.code(), Some(0));
