@@ -63,6 +63,11 @@ impl Mix {
         }
     }
 
+    /// Returns how many of the best classes send fewer requests than are admitted.
+    pub(super) fn fit_classes(&self) -> usize {
+        self.fit / 2
+    }
+
     fn look(&mut self) {
         // The room of the last better level that sends requests.
         let mut last = 0;
@@ -100,8 +105,9 @@ fn room_for(better: u64, admitted: u64) -> usize {
     if better == 0 {
         return 0;
     }
-    // Without overload, every arrival is admitted, so the difference shows an overload by better levels.
-    if better > admitted + admitted / 8 {
+    // Without overload, every arrival is admitted, so the difference shows an overload by better levels. A few requests
+    // do not, and without the slack a level that has been shut out admits nothing until their counts have faded.
+    if better > admitted + admitted / 8 + 8 * REQUEST {
         return SHUT;
     }
     let room = match admitted.saturating_sub(better) {

@@ -121,11 +121,12 @@ impl Gate {
         let Some(mut order) = self.lock() else {
             return Entry::Refused(priority, Cause::Limit);
         };
-        let slot = order.shares.slot_of(key);
+        let slot = order.shares.slot_of(priority, key);
         let is_over = order.shares.is_over(slot);
         let level = 2 * priority as usize + usize::from(is_over);
         if order.mix.arrived(level) {
-            order.shares.look(now, limit, self.limit.most().max(limit));
+            let fit = order.mix.fit_classes();
+            order.shares.look(now, self.limit.most().max(limit), fit);
         }
         let next = order.queue.waiters.last();
         let is_next = next.is_none_or(|waiter| level <= waiter.level);

@@ -1,8 +1,9 @@
 use core::time::Duration;
 use std::collections::HashMap;
 
-/// The place of all keys without a share of their own.
-const OTHERS: usize = 0;
+use crate::priority::Priority;
+
+const CLASSES: usize = Priority::ALL.len();
 
 /// The keys with shares of their own.
 const MOST_KEYS: usize = 1_000;
@@ -19,26 +20,26 @@ const LOOKS: usize = 128;
 /// The part of a key with all places.
 const WHOLE: usize = 1 << 16;
 
-/// The places of each active key.
+/// The places of each active key in each class.
 ///
-/// A key gets a share of its own at its second request. Until then, and when too many keys are active, keys share one
-/// place. A client that makes up a key for each request therefore gets one share.
+/// The keys of a class divide the places that better classes leave. A key gets a share of its own at its second request.
+/// Until then, and when too many keys are active, the keys of a class share one slot. A client that makes up a key for each
+/// request therefore gets one share.
 pub(super) struct Shares {
-    slots: HashMap<u64, usize>,
+    slots: HashMap<(Priority, u64), usize>,
+    /// First the keys without a share of their own, one slot for each class.
     keys: Vec<ActiveKey>,
     unused: Vec<usize>,
     newcomers: Box<[u64]>,
-    /// The fair share of a key in places, at the present level.
-    share: usize,
-    /// The fair share at the limit.
-    most_share: usize,
-    /// The limit.
-    most: usize,
+    /// The fair share of a key of each class, as a part of the limit.
+    shares: [usize; CLASSES],
+    /// The places that a key of each class may hold in a burst.
+    bursts: [usize; CLASSES],
     period_began: Duration,
 }
 
-#[derive(Clone, Default)]
 struct ActiveKey {
+    class: Priority,
     digest: u64,
     held: usize,
     /// The average part of the limit that was held in so many looks, times [`WHOLE`].
@@ -53,51 +54,46 @@ impl Shares {
     pub(super) fn new() -> Self {
         Self {
             slots: HashMap::new(),
-            keys: vec![ActiveKey::default()],
+            keys: Priority::ALL.map(|class| ActiveKey::new(class, 0)).into(),
             unused: Vec::new(),
             newcomers: (0..NEWCOMERS).map(|_| 0).collect(),
-            share: usize::MAX,
-            most_share: usize::MAX,
-            most: 1,
+            shares: [usize::MAX; CLASSES],
+            bursts: [usize::MAX; CLASSES],
             period_began: Duration::ZERO,
         }
     }
 
-    /// Returns the place of a key, or of all other keys.
-    pub(super) fn slot_of(&mut self, key: Option<u64>) -> usize {
+    /// Returns the slot of a key, or of all other keys of the class.
+    pub(super) fn slot_of(&mut self, class: Priority, key: Option<u64>) -> usize {
         let Some(digest) = key else {
-            return OTHERS;
+            return class as usize;
         };
-        if let Some(slot) = self.slots.get(&digest) {
+        if let Some(slot) = self.slots.get(&(class, digest)) {
             return *slot;
         }
         let newcomer = &mut self.newcomers[(digest % NEWCOMERS) as usize];
         if *newcomer != digest || self.slots.len() == MOST_KEYS {
             *newcomer = digest;
-            return OTHERS;
+            return class as usize;
         }
-        let key = ActiveKey {
-            digest,
-            ..ActiveKey::default()
-        };
+        let key = ActiveKey::new(class, digest);
         let slot = self.unused.pop().unwrap_or(self.keys.len());
         match self.keys.get_mut(slot) {
             Some(unused) => *unused = key,
             None => self.keys.push(key),
         }
-        self.slots.insert(digest, slot);
+        self.slots.insert((class, digest), slot);
         slot
     }
 
     /// Returns whether a key comes after the other keys of its class.
     ///
-    /// The average decides, so a key that uses half of its share may send a burst. While the level is low, a key that was
-    /// over its share is still over, so it does not fill the places that the level takes away.
+    /// The average decides, so a key that uses half of its share may send a burst. The average of a few looks says nothing.
     pub(super) fn is_over(&self, slot: usize) -> bool {
-        let ActiveKey { held, recent, .. } = self.keys[slot];
-        let most = self.most_share;
-        let was_over = recent.saturating_mul(self.most) >= most.saturating_mul(WHOLE / 4 * 3);
-        (was_over && held >= self.share / 2) || held > most.saturating_add(most / 2)
+        let key = &self.keys[slot];
+        let class = key.class as usize;
+        let was_over = key.looks >= LOOKS / 8 && key.recent >= self.shares[class];
+        was_over || key.held > self.bursts[class]
     }
 
     pub(super) fn take(&mut self, slot: usize) {
@@ -109,7 +105,7 @@ impl Shares {
     /// Notes that the key wants more places than it gets.
     pub(super) fn refuse(&mut self, slot: usize) {
         // The first request of each key is one of the others, and their demand ends with it.
-        if slot != OTHERS {
+        if slot >= CLASSES {
             self.keys[slot].peak = usize::MAX;
         }
     }
@@ -118,8 +114,9 @@ impl Shares {
         self.keys[slot].held -= 1;
     }
 
-    /// Computes the share again, from the places that the active keys wanted recently.
-    pub(super) fn look(&mut self, now: Duration, level: usize, most: usize) {
+    /// Computes the shares again, from the places that the active keys wanted recently. The best `fit` classes together
+    /// get all the places that they want.
+    pub(super) fn look(&mut self, now: Duration, most: usize, fit: usize) {
         if now.saturating_sub(self.period_began) >= PERIOD {
             self.period_began = now;
             self.end_period();
@@ -128,13 +125,30 @@ impl Shares {
             key.looks = (key.looks + 1).min(LOOKS);
             key.recent = (key.recent * (key.looks - 1) + key.held * WHOLE / most) / key.looks;
         }
-        let wanted = self.keys.iter().map(|key| key.peak.max(key.last_peak));
-        let mut wanted: Vec<usize> = wanted.filter(|peak| *peak > 0).collect();
-        wanted.sort_unstable();
+        let mut wanted = [const { Vec::new() }; CLASSES];
+        let mut used = [0; CLASSES];
+        for key in &self.keys {
+            used[key.class as usize] += key.recent;
+            let peak = key.peak.max(key.last_peak);
+            if peak > 0 {
+                wanted[key.class as usize].push(peak.saturating_mul(WHOLE) / most);
+            }
+        }
         // An eighth stays free for keys that want more than before.
-        self.share = fill(&wanted, level - level / 8);
-        self.most_share = fill(&wanted, most - most / 8);
-        self.most = most;
+        let mut left = WHOLE - WHOLE / 8;
+        for (class, wanted) in wanted.iter_mut().enumerate() {
+            wanted.sort_unstable();
+            let share = fill(wanted, left);
+            let places = (share.saturating_mul(most) / WHOLE).max(1);
+            self.bursts[class] = places + places / 2;
+            // A class that does not fit never gets what is left, so its keys divide what the class has. Only the best class
+            // leaves no room.
+            self.shares[class] = match class < fit.max(1) {
+                true => share,
+                false => fill(wanted, used[class]),
+            };
+            left = left.saturating_sub(used[class]);
+        }
     }
 
     #[cfg(test)]
@@ -144,7 +158,7 @@ impl Shares {
 
     #[cfg(test)]
     pub(super) fn tracked(&self) -> usize {
-        self.keys.len()
+        self.keys.len() - CLASSES
     }
 
     fn end_period(&mut self) {
@@ -152,17 +166,32 @@ impl Shares {
             key.last_peak = core::mem::replace(&mut key.peak, key.held);
             let is_idle = key.last_peak == 0 && key.held == 0;
             // Unused slots have left the map before.
-            if slot != OTHERS && is_idle && self.slots.get(&key.digest) == Some(&slot) {
-                self.slots.remove(&key.digest);
+            let name = (key.class, key.digest);
+            if slot >= CLASSES && is_idle && self.slots.get(&name) == Some(&slot) {
+                self.slots.remove(&name);
                 self.unused.push(slot);
             }
         }
     }
 }
 
-/// Returns the share at which the demands fill the places, so that small demands are met first.
-fn fill(wanted: &[usize], places: usize) -> usize {
-    let mut left = places;
+impl ActiveKey {
+    const fn new(class: Priority, digest: u64) -> Self {
+        Self {
+            class,
+            digest,
+            held: 0,
+            recent: 0,
+            looks: 0,
+            peak: 0,
+            last_peak: 0,
+        }
+    }
+}
+
+/// Returns the share at which the demands fill the parts, so that small demands are met first.
+fn fill(wanted: &[usize], parts: usize) -> usize {
+    let mut left = parts;
     for (met, demand) in wanted.iter().enumerate() {
         let equal = left / (wanted.len() - met);
         if *demand > equal {
