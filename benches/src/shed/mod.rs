@@ -10,6 +10,11 @@ mod cost;
 mod limits;
 mod overload;
 
+#[path = "../../../crates/tower-quota-shed/src/gate/bodies.rs"]
+mod bodies;
+#[allow(dead_code, reason = "the layer uses more")]
+#[path = "../../../crates/tower-quota-shed/src/gate/count.rs"]
+mod count;
 #[path = "../../../crates/tower-quota-shed/tests/simulation/limit.rs"]
 mod limit;
 #[path = "../../../crates/tower-quota-shed/tests/simulation/peers.rs"]
@@ -17,6 +22,9 @@ mod peers;
 #[allow(dead_code, reason = "tests look at the limits too")]
 #[path = "../../../crates/tower-quota-shed/tests/simulation/service.rs"]
 mod service;
+mod sync {
+    pub(super) use core::sync::atomic::{AtomicU64, Ordering};
+}
 
 use tokio::runtime::Builder;
 

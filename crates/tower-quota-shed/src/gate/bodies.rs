@@ -1,7 +1,7 @@
 use core::time::Duration;
 
 use super::count::Count;
-use crate::sync::{AtomicU64, Ordering};
+use super::sync::{AtomicU64, Ordering};
 
 /// A body is long after one to two periods.
 const PERIODS_PER_SECOND: u64 = 10;

@@ -1,4 +1,4 @@
-use crate::sync::{AtomicU64, Ordering};
+use super::sync::{AtomicU64, Ordering};
 
 /// One waiting request. The places within the limit are in the lower bits.
 const WAITING: u64 = 1 << 24;

@@ -42,6 +42,7 @@ use crate::clock::Clock;
 use crate::limit::Limit;
 use crate::priority::Priority;
 use crate::settings::Settings;
+use crate::sync;
 
 /// The state that all clones of a layer share.
 pub(crate) struct Gate {
