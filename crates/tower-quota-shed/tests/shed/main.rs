@@ -5,7 +5,6 @@
 mod classes;
 #[cfg(feature = "tonic")]
 mod grpc;
-mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod places;

@@ -1,4 +1,10 @@
-//! The lines of the log.
+//! The lines of the log, in a program of their own: a first log line of another test while this one installs its subscriber
+//! could be cached as unwanted.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
+#[allow(dead_code, reason = "other tests use more")]
+#[path = "shed/service.rs"]
+mod service;
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -9,7 +15,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::service::{around, ask, fixed, get, hello, start};
+use service::{around, ask, fixed, get, hello, start};
 
 /// Keeps the messages of events.
 #[derive(Clone, Default)]
