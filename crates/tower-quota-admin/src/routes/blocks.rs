@@ -12,7 +12,7 @@ use super::block_mistakes::check_mistakes;
 use super::clients::{HASH, listed};
 use super::count::CountQuery;
 use super::end::{LONGEST, invalid};
-use super::reach::{Reach, Reaching, RemovedBlocks};
+use super::reach::{Reach, Reaching, RemovedBlocks, hide};
 use crate::api::{Api, Caller, ShowKeys};
 use crate::change::Change;
 use crate::extract::{Json, Query};
@@ -216,10 +216,4 @@ fn length(seconds: u32) -> Result<Duration> {
         return Err(invalid(detail));
     }
     Ok(length)
-}
-
-pub(super) fn hide(block: &mut Block) {
-    if let Target::Key { text, .. } = &mut block.target {
-        *text = None;
-    }
 }

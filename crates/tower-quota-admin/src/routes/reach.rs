@@ -1,9 +1,8 @@
 use core::slice;
 
 use serde::Serialize;
-use tower_quota_live::Block;
+use tower_quota_live::{Block, Target};
 
-use super::blocks::hide;
 use crate::api::Api;
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
@@ -58,5 +57,11 @@ impl Reach {
         } else {
             Self::HereForNow
         }
+    }
+}
+
+pub(super) fn hide(block: &mut Block) {
+    if let Target::Key { text, .. } = &mut block.target {
+        *text = None;
     }
 }

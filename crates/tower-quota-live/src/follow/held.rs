@@ -9,6 +9,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use tokio::time::timeout;
 
+use super::held_change::HeldChange;
 use super::shared::{FollowedRules, Known};
 use crate::audit::AuditRecord;
 use crate::blocks::Block;
@@ -18,22 +19,6 @@ use crate::time::Time;
 
 /// The longest wait of a change for the store.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
-
-/// A change of a block that the store does not have yet.
-#[derive(Clone, Debug)]
-pub(super) struct HeldChange {
-    /// The new block, or `None` for a removal.
-    block: Option<Block>,
-    /// The block on this instance before the change.
-    before: Option<Block>,
-    since: Time,
-    /// The record while the caller waits for the store. Afterwards the record is announced.
-    record: Option<AuditRecord>,
-    /// Whether the store has space for the block.
-    has_space: bool,
-    /// Tells a change from a later change of the same block.
-    number: u64,
-}
 
 impl FollowedRules {
     fn held(&self) -> MutexGuard<'_, HashMap<String, HeldChange>> {

@@ -16,6 +16,7 @@ mod blocks;
 mod compile;
 mod fates;
 mod held;
+mod held_change;
 mod in_force;
 mod local_copy;
 mod put_back;

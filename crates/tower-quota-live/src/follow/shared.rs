@@ -6,7 +6,7 @@ use tokio::sync::{Mutex, Notify, Semaphore, watch};
 use tower_quota::{BoxStore, RateLimitHandle};
 
 use super::fates::{Fates, VersionFate};
-use super::held::HeldChange;
+use super::held_change::HeldChange;
 use super::in_force::InForce;
 use super::state::{Health, LiveState};
 use crate::audit::AuditRecord;

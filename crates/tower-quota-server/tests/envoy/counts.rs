@@ -215,7 +215,7 @@ fn shadows_and_other_calls_are_counted() {
 }
 
 #[test]
-fn calls_of_unknown_domains_and_in_shadow_mode_are_counted() {
+fn unknown_domains_and_shadow_calls_are_counted() {
     let mut options = EnvoyOptions::default();
     options.is_shadow = true;
     options.near_limit_percent = 50;

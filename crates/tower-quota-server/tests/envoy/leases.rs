@@ -187,7 +187,7 @@ async fn limits_choose_the_answer_of_an_outage_of_leases() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn zero_and_negative_hits_of_a_leased_limit_are_exact() {
+async fn zero_and_negative_leased_hits_are_exact() {
     let redis = RedisServer::start();
     let server = Server::start(&redis).await;
     assert_eq!(server.admitted(&["small=ann"], 600).await, 600);

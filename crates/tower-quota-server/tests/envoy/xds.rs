@@ -273,7 +273,7 @@ async fn bad_responses_are_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn lost_server_is_reported_once_and_asked_for_everything_again() {
+async fn lost_server_is_reported_once() {
     let mut server = ControlPlane::start("127.0.0.1:0", None);
     let address = server.address.to_string();
     let mut source = source(&server);

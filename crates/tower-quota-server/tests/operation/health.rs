@@ -119,7 +119,7 @@ async fn server_without_limits_is_not_ready() {
 }
 
 #[tokio::test]
-async fn server_of_a_control_plane_is_not_ready_before_the_limits() {
+async fn server_is_not_ready_before_xds_limits() {
     for (force, healthcheck) in [("false", 500), ("true", 200)] {
         let variables = [
             ("CONFIG_TYPE", "GRPC_XDS_SOTW"),

@@ -100,7 +100,7 @@ async fn both_kinds_of_limits_are_served() {
 }
 
 #[test]
-fn http_doors_decide_by_the_document_and_by_envoys_limits() {
+fn http_doors_decide_by_both_kinds_of_limits() {
     let files = Files::new();
     let rules = files.write(
         "rules.yaml",
