@@ -156,6 +156,19 @@ impl RedisCluster {
         });
     }
 
+    /// Waits until all other nodes than the dead one know who serves a slot.
+    ///
+    /// Until then, a client that asks a node with an older view is led back to the dead node.
+    pub fn wait_for_agreement(&self, slot: u16, dead: usize) {
+        let owner = self.owner(slot).map(|owner| self.id(owner));
+        let owner = owner.unwrap_or_default();
+        wait_until("all nodes know the owner of a slot", || {
+            (0..self.nodes.len())
+                .filter(|&i| i != dead)
+                .all(|i| self.shows(i, &owner, slot))
+        });
+    }
+
     /// Moves a slot and its keys to another primary, as `redis-cli --cluster reshard` does.
     pub fn move_slot(&self, slot: u16, to: usize) {
         let Some(moving) = self.begin_move(slot, to) else {

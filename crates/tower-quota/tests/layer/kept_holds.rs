@@ -309,6 +309,9 @@ async fn empty_replica_of_cluster_counts_running_requests_again() {
         empty(servers.borrow().node(owner + 3));
         servers.borrow_mut().kill(owner);
     };
-    let promote = || servers.borrow().wait_for_promotion(slot, owner);
+    let promote = || {
+        servers.borrow().wait_for_promotion(slot, owner);
+        servers.borrow().wait_for_agreement(slot, owner);
+    };
     survives_failover(store, kill, promote).await;
 }
