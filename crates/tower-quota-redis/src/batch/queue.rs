@@ -151,7 +151,8 @@ impl Queue {
     }
 
     /// Returns whether so many senders may send small calls too. A distant server has calls on the way to it. The calls
-    /// to a nearby server would only wait in its queue, where fewer calls with more decisions are faster.
+    /// to a nearby server would only wait in its queue, where fewer calls with more decisions are faster. So would calls to any
+    /// server while a queue stands there.
     fn may_send_further(&self, senders: usize, now: Instant) -> bool {
         let further = senders.saturating_sub(self.regular_senders);
         let paced = self
@@ -159,7 +160,7 @@ impl Queue {
             .saturating_mul(u32::try_from(further).unwrap_or(u32::MAX));
         self.window.is_calm(now)
             && (self.is_full_call_waiting()
-                || paced <= self.window.distance()
+                || paced <= self.window.distance() && !self.window.has_queue()
                 || self.is_silent(now))
     }
 

@@ -71,8 +71,16 @@ impl Window {
 
     /// Returns whether one of the last calls was so short that it waited in no queue.
     pub(super) fn was_near(&self) -> bool {
-        let least = self.last_took[0].min(self.last_took[1]);
-        least < NEAR.min(self.deadline / NEAR_PART)
+        self.shortest_of_last() < NEAR.min(self.deadline / NEAR_PART)
+    }
+
+    /// Returns whether the last calls took so much longer than the distance that they waited for other calls.
+    pub(super) fn has_queue(&self) -> bool {
+        self.shortest_of_last() > self.distance.get() * 2
+    }
+
+    fn shortest_of_last(&self) -> Duration {
+        self.last_took[0].min(self.last_took[1])
     }
 
     pub(super) fn restart(&mut self) {

@@ -342,6 +342,33 @@ fn goodput_lasts_when_no_call_is_fast() {
     }
 }
 
+/// While a queue stands, small calls would cost the server the time that it needs for the queue.
+#[test]
+fn load_below_capacity_goes_in_large_calls() {
+    let seconds = Duration::from_secs;
+    for (per_call, per_decision, offered, percent) in [
+        (500, 200, 3_300, 99),
+        (1_000, 425, 1_360, 98),
+        (1_000, 425, 1_550, 97),
+        (4_000, 850, 380, 95),
+    ] {
+        let server = SlowServer {
+            per_call: Duration::from_micros(per_call),
+            per_decision: Duration::from_micros(per_decision),
+            distance: NEAR,
+            lateness: Duration::ZERO,
+            stalls: None,
+            moves: None,
+        };
+        let simulation = Simulation::run_until(seconds(8), seconds(3), server, 2, offered);
+        let (answered, asked) = (simulation.answered, simulation.asked);
+        assert!(
+            answered * 100 >= asked * percent,
+            "{per_call} us a call, {offered} a second: {answered} of {asked}"
+        );
+    }
+}
+
 /// Requests at a little more than the capacity make a queue that stands for seconds.
 #[test]
 fn standing_queue_is_no_distance() {
