@@ -101,6 +101,7 @@ ports = {port["name"] for port in container["ports"]}
 used = [port["targetPort"] for port in found["Service"]["spec"]["ports"]]
 used += [probe["port"] for kind in ("readinessProbe", "livenessProbe") for probe in container[kind].values() if isinstance(probe, dict)]
 assert set(used) <= ports, f"{used} are not all in {ports}"
+assert pod["enableServiceLinks"] is False, "a service named grpc would set GRPC_PORT, and the server would not start"
 assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
 data = {name: text for document in manifests for name, text in document.get("data", {}).items()}
 rules = data["rules.yaml"]
