@@ -93,6 +93,11 @@ class Service(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PUT = answer
 
+    def handle(self):
+        # HAProxy resets connections that it no longer needs.
+        with contextlib.suppress(ConnectionResetError):
+            super().handle()
+
     def log_message(self, *_):
         pass
 
