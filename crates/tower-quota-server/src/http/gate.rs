@@ -51,6 +51,13 @@ impl Gate {
         }
     }
 
+    /// Bounds the requests that wait for their turn, which keep their connections. A client takes at most half of the places.
+    #[must_use]
+    pub fn max_waiting(mut self, requests: usize) -> Self {
+        self.layer = self.layer.max_waiting(requests);
+        self
+    }
+
     /// Returns the handle of the layer, for live rules.
     #[must_use]
     pub fn handle(&self) -> RateLimitHandle<BoxStore> {

@@ -78,7 +78,9 @@ impl Loaded {
         };
         let documents = match &store {
             Some(store) => {
-                let opened = Documents::open(&rules, store, options.store.deadline).await;
+                let connections = options.ports.http_connections;
+                let opened =
+                    Documents::open(&rules, store, options.store.deadline, connections).await;
                 let opened =
                     opened.map_err(|error| format!("--rules (TOWER_QUOTA_RULES): {error}"));
                 errors.unless(opened).flatten()

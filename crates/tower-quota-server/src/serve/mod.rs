@@ -66,6 +66,9 @@ impl BoundServer {
     pub async fn bind(options: &Options) -> Result<Self, StartError> {
         // Layers need the recorder.
         metrics::install();
+        let mut options = options.clone();
+        descriptors::lower(&mut options.ports);
+        let options = &options;
         let loaded = Loaded::load(options, false).await?;
         let parts = loaded.parts;
         let documents = parts.documents.as_ref();
@@ -92,8 +95,7 @@ impl BoundServer {
             let count = documents.gate.handle().limits().len();
             limits.push(format!("{} (limits: {count})", path.display()));
         }
-        let mut flags = options.ports.clone();
-        descriptors::lower(&mut flags);
+        let flags = options.ports.clone();
         let (grpc, reporter) = doors::grpc(&parts);
         let (http, reservations) = doors::http(options, &parts, &health);
         let metrics = doors::metrics(&flags.metrics_path, &parts);

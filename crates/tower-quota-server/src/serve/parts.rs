@@ -35,6 +35,7 @@ impl Documents {
         flags: &RulesFlags,
         store: &ServerStore,
         deadline: Duration,
+        connections: u32,
     ) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
         let Some(path) = &flags.rules else {
             return Ok(None);
@@ -59,7 +60,8 @@ impl Documents {
                 tracing::warn!("{line}");
             }
         });
-        let gate = Gate::new(store.store().clone(), deadline);
+        // The other half of the connections is for requests without a wait, and for health checks.
+        let gate = Gate::new(store.store().clone(), deadline).max_waiting(connections as usize / 2);
         let started = LiveRules::start_shared(gate.handle(), rules, options).await;
         let live = started.map_err(|error| match error {
             // The reason names the store.

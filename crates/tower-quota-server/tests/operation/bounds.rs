@@ -17,7 +17,7 @@ use tower_quota_server::options::Options;
 use tower_quota_server::serve::BoundServer;
 
 use crate::certificates::Authority;
-use crate::support::{DOCUMENT, Files, Server, call, get, limits, program_with_files, text};
+use crate::support::{DOCUMENT, Files, Server, call, get, limits, program_with_files, text, until};
 
 /// A server in this process.
 struct Running {
@@ -279,6 +279,43 @@ async fn long_domain_of_many_descriptors_takes_little_memory() {
     let server = Server::start(&["--envoy", text(&shop)]);
     let mut request = call(&"d".repeat(200_000), "ann");
     request.descriptors = vec![RateLimitDescriptor::default(); 1_000];
+#[tokio::test]
+async fn waiting_requests_leave_places_to_others() {
+    let files = Files::new();
+    let rules =
+        "limits: [{ name: turns, quota: 1/hour leaky_bucket, key: header x-user, max_wait: 12h }]";
+    let rules = files.write("rules.yaml", rules);
+    let server = Server::start(&["--rules", text(&rules), "--http-connections", "8"]);
+    let (http, admin) = (server.http(), server.admin());
+    let waiting = || {
+        let (_, metrics) = get(admin, "/metrics");
+        let lines = metrics.lines();
+        let mut waiting = lines.filter_map(|line| {
+            line.strip_prefix("tower_quota_waiting_requests{layer=\"documents\"} ")
+        });
+        waiting.next().unwrap().parse::<usize>().unwrap()
+    };
+    let head = "GET /v1/auth HTTP/1.1\r\nhost: a\r\nx-forwarded-method: GET\r\nx-forwarded-uri: /\r\n\
+        x-forwarded-host: a\r\nx-forwarded-for: 192.0.2.1\r\n";
+    let mut clients = Vec::new();
+    for user in ["ann", "bob", "eve"] {
+        for _ in 0..4 {
+            let before = waiting();
+            let mut client = std::net::TcpStream::connect(http).unwrap();
+            let request = format!("{head}x-user: {user}\r\n\r\n");
+            client.write_all(request.as_bytes()).unwrap();
+            client.set_nonblocking(true).unwrap();
+            until("the request is answered or waits", || {
+                waiting() > before || client.peek(&mut [0]).is_ok()
+            })
+            .await;
+            clients.push(client);
+        }
+    }
+    assert_eq!(waiting(), 4, "half of the places");
+    assert_eq!(get(http, "/healthz").0, 200);
+}
+
     let mut client = server.client().await;
     let response = client.should_rate_limit(request).await.unwrap();
     assert_eq!(response.into_inner().statuses.len(), 1_000);
