@@ -122,6 +122,31 @@ async fn handshake_that_does_not_end_is_cut() {
 }
 
 #[tokio::test(start_paused = true)]
+#[expect(clippy::disallowed_methods, reason = "the runtime's time is paused")]
+async fn handshake_keeps_no_server_from_its_end() {
+    let (files, authority) = (Files::new(), Authority::new());
+    let signed = authority.sign("server.internal");
+    let certificate = files.write("cert.pem", &signed.certificate);
+    let key = files.write("key.pem", &signed.key);
+    let tls = [
+        "--http-tls-cert",
+        text(&certificate),
+        "--http-tls-key",
+        text(&key),
+    ];
+    let drain = ["--drain-delay", "0s", "--drain", "1h"];
+    let server = start(&[tls, drain].concat()).await;
+    let mut silent = TcpStream::connect(server.http).await.unwrap();
+    silent.write_all(b"\x16\x03\x01\x02\0\x01").await.unwrap();
+    // Connections are accepted in their order.
+    closed(server.http, b"GET / HTTP/1.1\r\n\r\n").await;
+    let began = tokio::time::Instant::now();
+    drop(server.end);
+    server.ended.await.unwrap();
+    assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn idle_connection_ends_and_busy_one_stays() {
     let server = start(&[]).await;
     let request = b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
@@ -255,31 +280,6 @@ fn slow_bodies_leave_places_to_others() {
 }
 
 #[tokio::test]
-async fn server_with_few_files_serves_other_clients() {
-    let files = Files::new();
-    let rules = files.write("rules.yaml", DOCUMENT);
-    let mut program = program_with_files(48);
-    let server = Server::spawn(program.args(["--rules", text(&rules)]));
-    let http = server.http();
-    let slow: Vec<_> = (0..100)
-        .map(|_| std::net::TcpStream::connect(http).unwrap())
-        .collect();
-    for _ in 0..3 {
-        assert_eq!(get(http, "/healthz").0, 200);
-    }
-    // HTTP leaves files to gRPC.
-    let _client = server.client().await;
-    drop(slow);
-}
-
-#[tokio::test]
-async fn long_domain_of_many_descriptors_takes_little_memory() {
-    let files = Files::new();
-    let shop = files.write("shop.yaml", &limits("shop", 9));
-    let server = Server::start(&["--envoy", text(&shop)]);
-    let mut request = call(&"d".repeat(200_000), "ann");
-    request.descriptors = vec![RateLimitDescriptor::default(); 1_000];
-#[tokio::test]
 async fn waiting_requests_leave_places_to_others() {
     let files = Files::new();
     let rules =
@@ -316,6 +316,31 @@ async fn waiting_requests_leave_places_to_others() {
     assert_eq!(get(http, "/healthz").0, 200);
 }
 
+#[tokio::test]
+async fn server_with_few_files_serves_other_clients() {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    let mut program = program_with_files(48);
+    let server = Server::spawn(program.args(["--rules", text(&rules)]));
+    let http = server.http();
+    let slow: Vec<_> = (0..100)
+        .map(|_| std::net::TcpStream::connect(http).unwrap())
+        .collect();
+    for _ in 0..3 {
+        assert_eq!(get(http, "/healthz").0, 200);
+    }
+    // HTTP leaves files to gRPC.
+    let _client = server.client().await;
+    drop(slow);
+}
+
+#[tokio::test]
+async fn long_domain_of_many_descriptors_takes_little_memory() {
+    let files = Files::new();
+    let shop = files.write("shop.yaml", &limits("shop", 9));
+    let server = Server::start(&["--envoy", text(&shop)]);
+    let mut request = call(&"d".repeat(200_000), "ann");
+    request.descriptors = vec![RateLimitDescriptor::default(); 1_000];
     let mut client = server.client().await;
     let response = client.should_rate_limit(request).await.unwrap();
     assert_eq!(response.into_inner().statuses.len(), 1_000);

@@ -27,7 +27,7 @@ impl Port {
         stream: TcpStream,
         peer: SocketAddr,
         place: Place,
-        drain: watch::Receiver<bool>,
+        mut drain: watch::Receiver<bool>,
     ) {
         // Answers are small, and clients wait for them.
         let _ = stream.set_nodelay(true);
@@ -39,6 +39,7 @@ impl Port {
         let stream = tokio::select! {
             stream = handshake => stream,
             () = place.requests.evicted() => return metrics::closed(self.name(), "evicted"),
+            _ = drain.wait_for(|is_ending| *is_ending) => return metrics::closed(self.name(), "drained"),
         };
         match stream {
             Ok(Ok(stream)) => self.serve_requests(stream, peer, &place, drain).await,
