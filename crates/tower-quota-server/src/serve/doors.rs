@@ -38,7 +38,7 @@ pub(super) fn http(
     health: &Health,
 ) -> (Router, Option<Arc<Reservations>>) {
     let settings = &options.http;
-    let (mut routes, mut reservations) = (health.routes(), None);
+    let (mut routes, mut reservations) = (health.routes(false), None);
     if let Some(Documents { gate, .. }) = &parts.documents {
         let (checks, open) = check::routes(gate, settings);
         routes = routes.merge(auth::router(gate, settings)).merge(checks);
@@ -73,7 +73,7 @@ pub(super) fn admin(
     health: &Health,
     metrics: Router,
 ) -> Result<Router, String> {
-    let routes = health.routes().merge(metrics);
+    let routes = health.routes(true).merge(metrics);
     let Some(documents) = parts
         .documents
         .as_ref()

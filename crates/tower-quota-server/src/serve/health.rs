@@ -56,8 +56,15 @@ struct Store {
 #[derive(Serialize)]
 struct Report {
     ready: bool,
-    /// Why the server is not ready.
-    reasons: Vec<String>,
+    /// Why the server is not ready, without names of hosts and files.
+    reasons: Vec<&'static str>,
+    #[serde(flatten)]
+    details: Option<Details>,
+}
+
+/// The details for administrators.
+#[derive(Serialize)]
+struct Details {
     sources: Vec<Source>,
     store: Store,
 }
@@ -138,35 +145,38 @@ impl Health {
 
     /// Returns whether the server wants requests.
     pub(super) fn is_ready(&self) -> bool {
-        self.report().ready
+        self.report(false).ready
     }
 
-    fn report(&self) -> Report {
+    fn report(&self, has_details: bool) -> Report {
         let documents = self.documents.as_ref().map(of_documents);
-        let state = self.state.lock();
-        let sources: Vec<Source> = state.envoy.iter().cloned().chain(documents).collect();
-        let store = state.store.clone();
-        let mut reasons = Vec::new();
-        if state.is_ending {
-            reasons.push("the server is ending".to_owned());
-        }
-        for source in &sources {
-            if source.limits.is_none() {
-                let problem = source
-                    .problem
-                    .as_deref()
-                    .unwrap_or("the xDS server has sent none");
-                reasons.push(format!("{} has no limits yet: {problem}", source.name));
-            }
-        }
-        if let (true, Some(problem)) = (self.needs_store, &store.problem) {
-            reasons.push(format!("{} does not answer: {problem}", store.place));
-        }
+        let State {
+            is_ending,
+            envoy,
+            store,
+        } = &*self.state.lock();
+        let is_empty = |source: &Option<Source>| {
+            let limits = source.as_ref().map(|source| source.limits);
+            limits == Some(None)
+        };
+        let is_away = self.needs_store && store.problem.is_some();
+        let reasons: Vec<_> = [
+            (*is_ending, "the server is ending"),
+            (is_empty(envoy), "Envoy has no limits yet"),
+            (is_empty(&documents), "there is no document yet"),
+            (is_away, "Redis does not answer"),
+        ]
+        .into_iter()
+        .filter_map(|(is_true, reason)| is_true.then_some(reason))
+        .collect();
+        let details = || Details {
+            sources: envoy.iter().cloned().chain(documents).collect(),
+            store: store.clone(),
+        };
         Report {
             ready: reasons.is_empty(),
             reasons,
-            sources,
-            store,
+            details: has_details.then(details),
         }
     }
 
@@ -186,11 +196,11 @@ impl Health {
         }
     }
 
-    /// Returns the routes of the health checks.
-    pub(super) fn routes(&self) -> Router {
+    /// Returns the routes of the health checks. Only administrators see details.
+    pub(super) fn routes(&self, has_details: bool) -> Router {
         let (ready, check) = (self.clone(), self.clone());
         let readiness = async move || {
-            let report = ready.report();
+            let report = ready.report(has_details);
             let status = match report.ready {
                 true => StatusCode::OK,
                 false => StatusCode::SERVICE_UNAVAILABLE,

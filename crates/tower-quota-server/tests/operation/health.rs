@@ -6,15 +6,15 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use tower_quota_dev::RedisServer;
 
-use crate::support::{Files, Server, call, get, limits, text, until};
+use crate::support::{DOCUMENT, Files, Server, call, get, limits, text, until};
 
 #[tokio::test]
 async fn outage_of_redis_leaves_server_alive() {
     let (files, redis) = (Files::new(), RedisServer::start());
     let shop = files.write("shop.yaml", &limits("shop", 9));
     let server = Server::start(&["--envoy", text(&shop), "--redis", &redis.url()]);
-    let http = server.http();
-    let sees = |text: &str| get(http, "/readyz").1.contains(text);
+    let (http, admin) = (server.http(), server.admin());
+    let sees = |text: &str| get(admin, "/readyz").1.contains(text);
     until("Redis answers", || !sees("\"problem\"")).await;
     redis.pause();
     until("the outage is visible", || sees("\"problem\"")).await;
@@ -46,7 +46,10 @@ async fn readiness_may_need_redis() {
     redis.pause();
     until("the server is not ready", || ready() == 503).await;
     let (_, report) = get(http, "/readyz");
-    assert!(report.contains("Redis does not answer: "), "{report}");
+    let body = r#"{"ready":false,"reasons":["Redis does not answer"]}"#;
+    assert!(report.ends_with(body), "{report}");
+    let (_, report) = get(server.admin(), "/readyz");
+    assert!(report.contains("127.0.0.1:"), "{report}");
     assert_eq!(get(http, "/healthz").0, 200);
     assert_eq!(statuses.message().await.unwrap().unwrap().status, 2);
     redis.resume();
@@ -68,7 +71,7 @@ async fn bad_file_is_visible_and_changes_no_limit() {
         files.write("limits/shop.yaml", text);
         let is_bad = text.contains('[') && !text.contains("descriptors");
         until("the file is read", || {
-            get(http, "/readyz").1.contains("\"problem\"") == is_bad
+            get(admin, "/readyz").1.contains("\"problem\"") == is_bad
         })
         .await;
     }
@@ -106,8 +109,12 @@ async fn server_without_limits_is_not_ready() {
         let http = server.http();
         let (status, report) = get(http, "/readyz");
         assert_eq!(status, 503);
+        let body = r#"{"ready":false,"reasons":["Envoy has no limits yet"]}"#;
+        assert!(report.ends_with(body), "{report}");
+        let (status, report) = get(server.admin(), "/readyz");
+        assert_eq!(status, 503);
         assert!(
-            report.contains("has no limits yet: ") && report.contains("check the path"),
+            report.contains(text(&folder)) && report.contains("check the path"),
             "{report}"
         );
         assert_eq!(get(http, "/healthcheck").0, healthcheck);
@@ -136,13 +143,29 @@ async fn server_is_not_ready_before_xds_limits() {
         );
         let http = server.http();
         until("the outage is visible", || {
-            get(http, "/readyz").1.contains("no limits yet: ")
+            get(server.admin(), "/readyz")
+                .1
+                .contains("is the xDS server up?")
         })
         .await;
         assert_eq!(get(http, "/readyz").0, 503);
         assert_eq!(get(http, "/healthcheck").0, healthcheck);
         assert_eq!(get(http, "/healthz").0, 200);
     }
+}
+
+#[test]
+fn public_port_names_no_path() {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    let server = Server::start(&["--rules", text(&rules)]);
+    let (status, report) = get(server.http(), "/readyz");
+    assert!(
+        status == 200 && report.ends_with(r#"{"ready":true,"reasons":[]}"#),
+        "{report}"
+    );
+    let (status, report) = get(server.admin(), "/readyz");
+    assert!(status == 200 && report.contains(text(&rules)), "{report}");
 }
 
 #[tokio::test]

@@ -38,8 +38,8 @@ async fn servers_share_rules_counters_and_blocks() {
     let start = || Server::start_with(&flags, &[("TOWER_QUOTA_ADMIN_TOKEN", TOKEN)]);
     let (one, other) = (start(), start());
     assert_eq!(ask(&one, "early"), 503, "there are no rules");
-    let (_, report) = get_with(one.http(), "/readyz", "");
-    assert!(report.contains("no limits yet: put the first"), "{report}");
+    let (_, report) = get_with(one.admin(), "/readyz", "");
+    assert!(report.contains("put the first document"), "{report}");
 
     assert_eq!(put(&one, "/v1/rules", "yaml", RULES).0, 200);
     for server in [&one, &other] {
