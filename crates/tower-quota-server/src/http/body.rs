@@ -37,20 +37,25 @@ pub(crate) async fn read(
     }
 }
 
-/// Reads the JSON object of a body.
-pub(crate) fn json<T: DeserializeOwned>(headers: &HeaderMap, bytes: &[u8]) -> Result<T, Problem> {
-    let kind = headers
-        .get(header::CONTENT_TYPE)
-        .map_or(&[][..], |kind| kind.as_bytes());
-    let mut parts = kind.split(|byte| *byte == b';');
-    let kind = parts.next().unwrap_or_default().trim_ascii();
-    // A page of another origin cannot send this type without a preflight request.
-    if !kind.eq_ignore_ascii_case(b"application/json") {
-        return Err(Problem::new(
+/// Returns a problem unless the fields say that the body is JSON.
+///
+/// A page of another origin cannot send this type without a preflight request, which the doors refuse.
+pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), Problem> {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    match kind.eq_ignore_ascii_case("application/json") {
+        true => Ok(()),
+        false => Err(Problem::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "the body is not JSON: send `Content-Type: application/json`",
-        ));
+        )),
     }
+}
+
+/// Reads the JSON object of a body.
+pub(crate) fn json<T: DeserializeOwned>(headers: &HeaderMap, bytes: &[u8]) -> Result<T, Problem> {
+    expect_json(headers)?;
     // A derived reader takes a list of the fields too.
     if !bytes.trim_ascii_start().starts_with(b"{") {
         return Err(Problem::bad_request(

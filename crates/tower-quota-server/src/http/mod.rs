@@ -20,7 +20,7 @@ mod problem;
 mod rules;
 mod token;
 
-pub(crate) use self::body::{json, read};
+pub(crate) use self::body::{expect_json, json, read};
 pub use self::gate::Gate;
 pub use self::openapi::openapi;
 pub use self::options::HttpOptions;

@@ -6,7 +6,7 @@ use tower_quota_server::check::json_router;
 use tower_quota_server::envoy::{EnvoyConfig, EnvoyDoor, EnvoyOptions, HeaderNames};
 use tower_quota_server::http::HttpOptions;
 
-use crate::server::{Server, send, serve};
+use crate::server::{Server, detail, send, serve};
 
 const RULES: &str = "limits: [{ name: minute, quota: 9/minute, key: none }]";
 
@@ -66,6 +66,32 @@ async fn undecidable_calls_get_400() {
         );
         assert_eq!(answer, expected, "{body}");
     }
+}
+
+#[tokio::test]
+async fn page_of_a_browser_charges_no_limit() {
+    let server = Server::start(RULES).await;
+    let call = json!({ "domain": "shop", "descriptors": [{ "entries": [{ "key": "user", "value": "ann" }] }] });
+    for kind in [
+        None,
+        Some("text/plain"),
+        Some("application/x-www-form-urlencoded"),
+    ] {
+        let mut request = server
+            .request(reqwest::Method::POST, "/json")
+            .header("origin", "https://evil.example")
+            .body(call.to_string());
+        if let Some(kind) = kind {
+            request = request.header("content-type", kind);
+        }
+        let problem = detail(request, 415).await;
+        assert!(
+            problem.contains("send `Content-Type: application/json`"),
+            "{problem}"
+        );
+    }
+    let (_, answer) = server.decided(call).await;
+    assert_eq!(answer["statuses"][0]["limitRemaining"], 1);
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use tonic::Code;
 use tower_quota_core::Store;
 
 use crate::envoy::EnvoyDoor;
-use crate::http::{HttpOptions, Problem, read};
+use crate::http::{HttpOptions, Problem, expect_json, read};
 use crate::messages::ratelimit::rate_limit_response;
 
 struct Door<S> {
@@ -25,7 +25,8 @@ struct Door<S> {
 /// Builds the route `/json`, over a service of Envoy.
 ///
 /// The status is 200, or 429 over a limit. Like envoyproxy/ratelimit, the route answers 400 to a call that it cannot decide.
-/// If the store fails and a limit has `on_store_failure: error`, the status is 503.
+/// If the store fails and a limit has `on_store_failure: error`, the status is 503. A request of a browser, which has an
+/// `Origin`, needs `Content-Type: application/json`.
 pub fn json_router<S: Store>(envoy: EnvoyDoor<S>, options: &HttpOptions) -> Router {
     let door = Door {
         envoy,
@@ -40,7 +41,11 @@ async fn decide<S: Store>(
     State(door): State<Arc<Door<S>>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (_, body) = read(request, &door.options).await?;
+    let (fields, body) = read(request, &door.options).await?;
+    // Only browsers send an origin. Other clients of envoyproxy/ratelimit may send any type.
+    if fields.contains_key(header::ORIGIN) {
+        expect_json(&fields)?;
+    }
     let Some(request) = request::request(&body) else {
         return Ok(plain(StatusCode::BAD_REQUEST));
     };
