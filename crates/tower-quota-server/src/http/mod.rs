@@ -29,4 +29,4 @@ pub(crate) use self::problem::Problem;
 pub(crate) use self::rules::Given;
 pub use self::rules::{advice, read_rules};
 pub use self::token::Token;
-pub(crate) use self::token::{FIELD as TOKEN, only};
+pub(crate) use self::token::{FIELD as TOKEN, only, secret};

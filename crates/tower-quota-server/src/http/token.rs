@@ -51,13 +51,24 @@ impl FromStr for Token {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        let text = secret(text)?;
         match text.len() {
             bytes if bytes < Self::SHORTEST => Err(format!(
-                "the token has {bytes} bytes: take {} or more, such as from `openssl rand -base64 32`",
+                "the secret has {bytes} bytes: take {} or more, such as from `openssl rand -base64 32`",
                 Self::SHORTEST
             )),
-            _ => Ok(Self(text.to_owned())),
+            _ => Ok(Self(text)),
         }
+    }
+}
+
+/// Returns a secret without the space around it, such as the line end of a file. No field can have such a space.
+pub(crate) fn secret(text: &str) -> Result<String, String> {
+    match text.trim() {
+        text if text.contains(|c: char| c.is_control()) => {
+            Err("the secret has a control character: write it on a single line".into())
+        }
+        text => Ok(text.to_owned()),
     }
 }
 

@@ -57,7 +57,8 @@ pub struct EnvoyFlags {
         long,
         env = "LIMIT_LIMIT_HEADER",
         value_name = "FIELD",
-        default_value = "RateLimit-Limit"
+        default_value = "RateLimit-Limit",
+        value_parser = values::field
     )]
     pub limit_header: String,
     /// The field with the remaining requests.
@@ -65,7 +66,8 @@ pub struct EnvoyFlags {
         long,
         env = "LIMIT_REMAINING_HEADER",
         value_name = "FIELD",
-        default_value = "RateLimit-Remaining"
+        default_value = "RateLimit-Remaining",
+        value_parser = values::field
     )]
     pub remaining_header: String,
     /// The field with the seconds until the reset.
@@ -73,7 +75,8 @@ pub struct EnvoyFlags {
         long,
         env = "LIMIT_RESET_HEADER",
         value_name = "FIELD",
-        default_value = "RateLimit-Reset"
+        default_value = "RateLimit-Reset",
+        value_parser = values::field
     )]
     pub reset_header: String,
     /// Adds the descriptors and the metadata of limits to responses.

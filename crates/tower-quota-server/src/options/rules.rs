@@ -2,6 +2,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::http::secret;
+
 /// Flags of documents and of the admin API.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Documents")]
@@ -18,7 +20,8 @@ pub struct RulesFlags {
         long,
         env = "TOWER_QUOTA_ADMIN_TOKEN",
         value_name = "SECRET",
-        hide_env_values = true
+        hide_env_values = true,
+        value_parser = secret
     )]
     pub admin_token: Option<String>,
     /// A file with the secrets of the admin API, as lines name:role:secret with the roles read, operate and rules.

@@ -3,6 +3,8 @@
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 
+use http::HeaderName;
+
 /// Reads an address with a port. Without an address, such as `:9090`, every address of the machine is meant.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let address = match text.strip_prefix(':') {
@@ -52,4 +54,9 @@ pub(super) fn percent(text: &str) -> Result<u64, String> {
         0..=100 => Ok(percent),
         _ => Err(wrong()),
     }
+}
+
+pub(super) fn field(text: &str) -> Result<String, String> {
+    let name = text.parse::<HeaderName>().map(|_| text.to_owned());
+    name.map_err(|_| "write the name of a field, such as RateLimit-Limit".into())
 }

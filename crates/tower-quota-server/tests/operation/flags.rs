@@ -88,6 +88,24 @@ fn bad_value_names_the_flag_and_the_fix() {
         (["--deadline", "0s"], "write a time of at least 1ms"),
         (["--drain", "soon"], "give integers with units"),
         (["--near-limit", "80"], "write a number from 0 to 1"),
+        (
+            ["--limit-header", "Rate Limit"],
+            "write the name of a field, such as RateLimit-Limit",
+        ),
+        (["--remaining-header", ""], "write the name of a field"),
+        (["--reset-header", "Reset:"], "write the name of a field"),
+        (
+            ["--token", "short-secret"],
+            "the secret has 12 bytes: take 16 or more",
+        ),
+        (
+            ["--token", "two-lines-of-a\nsecret"],
+            "the secret has a control character: ",
+        ),
+        (
+            ["--admin-token", "two-lines-of-a\nsecret"],
+            "the secret has a control character: ",
+        ),
         (["--http-connections", "0"], "0 is not in 1.."),
         (
             ["--log-level", "x=y=z"],

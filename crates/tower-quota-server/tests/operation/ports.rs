@@ -52,6 +52,23 @@ fn admin_api_needs_a_secret() {
 }
 
 #[test]
+fn secret_may_have_the_line_end_of_a_file() {
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    let secret = format!(" {TOKEN}\n");
+    let variables = [
+        ("TOWER_QUOTA_ADMIN_TOKEN", secret.as_str()),
+        ("TOWER_QUOTA_TOKEN", &secret),
+    ];
+    let server = Server::start_with(&["--rules", text(&rules)], &variables);
+    let bearer = format!("authorization: Bearer {TOKEN}\r\n");
+    assert_eq!(get_with(server.admin(), "/v1/rules", &bearer).0, 200);
+    let forwarded = "x-forwarded-method: GET\r\nx-forwarded-uri: /\r\nx-forwarded-host: shop\r\nx-forwarded-for: 192.0.2.1\r\n";
+    let gateway = format!("{forwarded}tower-quota-token: {TOKEN}\r\n");
+    assert_eq!(get_with(server.http(), "/v1/auth", &gateway).0, 204);
+}
+
+#[test]
 fn absent_path_names_the_flag() {
     let files = Files::new();
     let rules = files.write("rules.yaml", DOCUMENT);
