@@ -118,6 +118,27 @@ async fn source_follows_its_files() {
 
 #[cfg(unix)]
 #[test]
+fn pipe_in_a_folder_is_a_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.yaml"), file("a")).unwrap();
+    let pipe = folder.path().join("pipe.yaml");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero.yaml")).unwrap();
+    let path = folder.path().to_owned();
+    let (sender, read) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(load(&path, false)));
+    // A read of the pipe would wait for a writer.
+    let read = read.recv_timeout(std::time::Duration::from_secs(60));
+    let problems = read.unwrap().unwrap_err().to_string();
+    for name in ["pipe.yaml", "zero.yaml"] {
+        let problem = format!("{name}: this is no file: remove it from the folder");
+        assert!(problems.contains(&problem), "{problems}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
 fn swapped_link_is_a_change() {
     use std::os::unix::fs::symlink;
 

@@ -117,6 +117,12 @@ fn read(path: &Path) -> Texts {
 }
 
 fn text(path: &Path) -> (String, Result<String, String>) {
+    let name = path.display().to_string();
+    // A read of a pipe may never end. Errors have better texts when the file is opened.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let problem = "this is no file: remove it from the folder".to_owned();
+        return (name, Err(problem));
+    }
     let mut text = String::new();
     let file = File::open(path);
     let read = file.and_then(|file| file.take(LARGEST).read_to_string(&mut text));
@@ -127,7 +133,7 @@ fn text(path: &Path) -> (String, Result<String, String>) {
         Ok(_) => Ok(text),
         Err(error) => Err(format!("{error}: check the file and its permissions")),
     };
-    (path.display().to_string(), text)
+    (name, text)
 }
 
 /// Adds the paths of all files. Follows links, because a `ConfigMap` is a folder of links.
