@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
 use tonic::{Request, Response, Status, Streaming};
+use tower_quota_dev::{Fault, FaultProxy};
 use tower_quota_server::envoy::{EnvoyConfig, EnvoySource, XdsOptions};
 use tower_quota_server::messages::config::{
     RateLimitConfig, RateLimitDescriptor, RateLimitPolicy, RateLimitReplace, RateLimitUnit,
@@ -300,6 +301,36 @@ async fn lost_server_is_reported_once() {
         assert_eq!(answered.recv().await.unwrap().unwrap(), 1);
     }
     following.abort();
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn silent_server_is_reported() {
+    let mut server = ControlPlane::start("127.0.0.1:0", None);
+    let proxy = FaultProxy::to(server.address.port());
+    let mut options = options(([127, 0, 0, 1], proxy.port()).into(), &[]);
+    options.keepalive = Duration::from_secs(1);
+    let mut source = EnvoySource::xds(&options, false).unwrap();
+    let answers = async {
+        let mut open = Vec::new();
+        while let Some(stream) = server.streams.recv().await {
+            stream.send(response("1", vec![])).await.unwrap();
+            open.push(stream);
+        }
+    };
+    let report = async {
+        // A busy machine may be silent too.
+        while source.next().await.is_err() {}
+        proxy.inflict(Fault::Stall);
+        source.next().await.unwrap_err().to_string()
+    };
+    tokio::select! {
+        () = answers => panic!("the server has ended"),
+        problems = tokio::time::timeout(Duration::from_secs(60), report) => {
+            let problems = problems.unwrap();
+            assert!(problems.contains("the earlier limits stay"), "{problems}");
+        }
+    }
     server.stop().await;
 }
 

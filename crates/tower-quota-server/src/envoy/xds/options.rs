@@ -12,6 +12,10 @@ use tower_quota_rules::DurationText;
 const CONNECT: Duration = Duration::from_secs(5);
 /// The time after which the system finds a connection without an answer dead.
 const KEEPALIVE: Duration = Duration::from_secs(30);
+/// The time between two questions to a silent server. Servers in Go end connections that ask more often than each 5 minutes.
+const PING: Duration = Duration::from_secs(320);
+/// The longest time of an answer to such a question.
+const PONG: Duration = Duration::from_secs(20);
 
 /// The most bytes of a response, if the option does not say it.
 const LARGEST: usize = 16 << 20;
@@ -84,6 +88,9 @@ pub struct XdsOptions {
         value_name = "NAME"
     )]
     pub server_name: Option<String>,
+    /// The longest silence of the xDS server. Then the server has 20 s to answer a ping.
+    #[arg(skip = PING)]
+    pub keepalive: Duration,
 }
 
 impl XdsOptions {
@@ -100,7 +107,9 @@ impl XdsOptions {
         let endpoint = Endpoint::from_shared(format!("{scheme}://{}", self.server))
             .map_err(|error| format!("{}: write a host and a port", reason(&error)))?
             .connect_timeout(CONNECT)
-            .tcp_keepalive(Some(KEEPALIVE));
+            .tcp_keepalive(Some(KEEPALIVE))
+            .http2_keep_alive_interval(self.keepalive)
+            .keep_alive_timeout(PONG.min(self.keepalive));
         if !self.tls {
             return Ok(endpoint);
         }
