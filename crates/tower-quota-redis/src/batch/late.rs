@@ -1,13 +1,14 @@
 //! Refunds answers that arrive after their callers have left.
 //!
 //! The caller has treated the store as unavailable, so the units of the decision must not stay taken. A late
-//! [`Charge`](Operation::Charge) stays taken, because the caller settles a request that has run. So does a late renewal,
-//! because its caller repeats the call for the same hold.
+//! [`Charge`](Operation::Charge) stays taken, because the caller settles a request that has run. So does a
+//! [forced](ChargeMode::Forced) charge, because its caller reports units that are spent, and a late renewal, because its caller
+//! repeats the call for the same hold.
 
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::Operation;
+use tower_quota_core::{ChargeMode, Operation};
 
 use super::pending::Pending;
 use super::{Batcher, Outcome, bytes_of};
@@ -55,9 +56,10 @@ impl Batcher {
             return;
         }
         let parts = request.template.charges.iter().zip(decision.statuses());
-        let units = parts.map(|(part, status)| match is_late || part.is_refundable {
-            true => status.taken,
-            false => 0,
+        let units = parts.map(|(part, status)| match part.mode {
+            ChargeMode::Forced => 0,
+            _ if is_late || part.is_refundable => status.taken,
+            _ => 0,
         });
         let refund = request.to_refund(decision, units);
         if refund.template.charges.iter().all(|part| part.cost == 0) {

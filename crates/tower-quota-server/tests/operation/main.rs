@@ -9,6 +9,7 @@ mod endings;
 mod flags;
 mod health;
 mod metrics;
+mod outages;
 mod ports;
 mod several;
 mod support;
