@@ -44,6 +44,7 @@ files! {
     "rules-end": "docs/reference/rules.md#end";
     "rules-include": "docs/reference/rules.md#include";
     "rules-limits": "docs/reference/rules.md#limits";
+    "rules-paths": "docs/reference/rules.md#paths-that-your-service-treats-alike";
     "rules-penalty": "docs/reference/rules.md#penalty";
     "rules-reference": "docs/reference/rules.md";
     "rules-tiers": "docs/reference/rules.md#tiers-assignments-overrides";

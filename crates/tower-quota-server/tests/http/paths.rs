@@ -62,6 +62,24 @@ async fn spellings_of_a_path_share_a_counter() {
 }
 
 #[tokio::test]
+async fn expression_matches_case_and_trailing_slash() {
+    // The advice of docs/reference/rules.md.
+    let rules = "
+routes:
+  - match: { path: { regex: \"(?i)^/login/?$\" } }
+    limits: [{ name: login, quota: 1/minute, key: none }]
+limits: [{ name: others, quota: 1/hour, key: path }]
+";
+    for spelling in ["/login", "/Login", "/login/", "/%6cOGIN/", "//login"] {
+        let server = Server::start(rules).await;
+        let ask = async |path: &str| status(server.ask_about("POST", path, "192.0.2.1")).await;
+        assert_eq!(ask(spelling).await, 204, "{spelling}");
+        assert_eq!(ask("/login?again").await, 429, "{spelling}");
+        assert_eq!(ask("/login/more").await, 204);
+    }
+}
+
+#[tokio::test]
 async fn exemptions_need_the_plain_path() {
     let server = Server::start(RULES).await;
     for (path, expected) in [
