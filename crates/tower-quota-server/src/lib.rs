@@ -8,7 +8,8 @@
 //! tower-quota-server --envoy ratelimit/ --redis redis://redis.internal/
 //! ```
 //!
-//! The library has the same parts, for tests and for servers of your own.
+//! The program is the product. The library has the parts of the program for its tests, and has no promise of stability: any
+//! release may change or remove an item. Pin the exact version if you use the library in a server of your own.
 //!
 //! | module | contents |
 //! |---|---|
