@@ -1,12 +1,15 @@
 //! Counts of limits, with the names of envoyproxy/ratelimit.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
 use metrics::{Counter, Label};
+use tower_quota_core::Lock;
 
+/// The most names of all configurations since the start, because recorders forget no name.
+const MOST: usize = 16_384;
 /// The most names that have values of requests, because clients can choose such values.
-const MOST_NAMED: usize = 1_000;
+const MOST_WITH_VALUES: usize = 1_000;
 /// The most bytes of such a name. A value may be as long as a request.
 const LONGEST_NAME: usize = 512;
 
@@ -25,9 +28,15 @@ const NAMES: [&str; 5] = [
 #[derive(Debug)]
 pub(crate) struct Counts([Counter; 5]);
 
-/// The counts whose names depend on requests.
+/// The counts by their names.
 #[derive(Debug, Default)]
-pub(crate) struct NamedCounts(Mutex<HashMap<Vec<String>, Counts>>);
+pub(crate) struct NamedCounts(Lock<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    named: HashMap<Vec<String>, Arc<Counts>>,
+    with_values: usize,
+}
 
 /// Splits hits after `before` earlier ones. Hits beyond `near` are near the limit, and hits beyond `limit` are over.
 pub(crate) fn split(before: u64, hits: u64, near: u64, limit: u64, is_shadow: bool) -> Hits {
@@ -40,15 +49,20 @@ pub(crate) fn split(before: u64, hits: u64, near: u64, limit: u64, is_shadow: bo
 
 impl Counts {
     /// Makes the counts of a domain and the names of its descriptors, which become the labels.
-    pub(crate) fn new(domain: &str, path: &[String]) -> Self {
-        let mut labels = vec![Label::new("domain", domain.to_owned())];
-        if let [first, others @ ..] = path {
-            labels.push(Label::new("key1", first.clone()));
-            if !others.is_empty() {
-                labels.push(Label::new("key2", others.join(".")));
+    fn new(name: &[String]) -> Arc<Self> {
+        let mut labels = Vec::new();
+        if let [domain, path @ ..] = name {
+            labels.push(Label::new("domain", domain.clone()));
+            if let [first, others @ ..] = path {
+                labels.push(Label::new("key1", first.clone()));
+                if !others.is_empty() {
+                    labels.push(Label::new("key2", others.join(".")));
+                }
             }
         }
-        Self(NAMES.map(|name| metrics::counter!(name, labels.iter())))
+        Arc::new(Self(
+            NAMES.map(|name| metrics::counter!(name, labels.iter())),
+        ))
     }
 
     pub(crate) fn add(&self, hits: Hits) {
@@ -61,23 +75,34 @@ impl Counts {
 }
 
 impl NamedCounts {
-    /// Adds hits to the counts of a name. Returns whether there is a place for the name.
-    pub(crate) fn add(&self, domain: &str, mut path: Vec<String>, hits: Hits) -> bool {
-        if path.iter().map(String::len).sum::<usize>() > LONGEST_NAME {
+    /// Returns the counts of a domain and the names of its descriptors. Further names share the counts of the domain "other".
+    pub(crate) fn of(&self, mut name: Vec<String>) -> Arc<Counts> {
+        let Known { named, .. } = &mut *self.0.lock();
+        if named.len() >= MOST && !named.contains_key(&name) {
+            name = vec!["other".to_owned()];
+        }
+        let counts = named
+            .entry(name)
+            .or_insert_with_key(|name| Counts::new(name));
+        Arc::clone(counts)
+    }
+
+    /// Adds hits to the counts of a name with values of a request. Returns whether there is a place for the name.
+    pub(crate) fn add(&self, name: Vec<String>, hits: Hits) -> bool {
+        if name.iter().map(String::len).sum::<usize>() > LONGEST_NAME {
             return false;
         }
-        let mut named = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        path.push(domain.to_owned());
-        if !named.contains_key(&path) {
-            if named.len() == MOST_NAMED {
+        let Known { named, with_values } = &mut *self.0.lock();
+        if !named.contains_key(&name) {
+            if *with_values == MOST_WITH_VALUES || named.len() >= MOST {
                 return false;
             }
-            let counts = Counts::new(domain, &path[..path.len() - 1]);
-            named.insert(path.clone(), counts);
+            *with_values += 1;
         }
-        if let Some(counts) = named.get(&path) {
-            counts.add(hits);
-        }
+        let counts = named
+            .entry(name)
+            .or_insert_with_key(|name| Counts::new(name));
+        counts.add(hits);
         true
     }
 }

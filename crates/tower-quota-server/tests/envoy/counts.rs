@@ -176,6 +176,38 @@ fn names_with_values_are_bounded() {
 }
 
 #[test]
+fn names_of_changing_limits_are_bounded() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    metrics::with_local_recorder(&recorder, || {
+        let world = World::new("d", parsed(TEXT));
+        for document in 0..17 {
+            let keys: Vec<String> = (0..1_000).map(|key| format!("{document}-{key}")).collect();
+            let limits = keys.iter().map(|key| {
+                format!("  - {{ key: {key}, rate_limit: {{ unit: day, requests_per_unit: 9 }} }}\n")
+            });
+            let limits = limits.collect::<String>();
+            world
+                .door
+                .replace(parsed(&format!("domain: d\ndescriptors:\n{limits}")));
+            for key in &keys {
+                world.ask(&[&format!("{key}=x")]);
+            }
+        }
+        // The limits that are known stay known.
+        world.door.replace(parsed("domain: d\ndescriptors: [{ key: 0-0, rate_limit: { unit: day, requests_per_unit: 9 } }]"));
+        world.ask(&["0-0=x"]);
+    });
+    let page = recorder.handle().render();
+    let total = "\nratelimit_service_rate_limit_total_hits{domain=";
+    assert_eq!(page.matches(total).count(), 16_385);
+    assert!(
+        page.contains(&format!("{total}\"other\"}} 616\n")),
+        "{page:.1000}"
+    );
+    assert!(page.contains(&format!("{total}\"d\",key1=\"0-0\"}} 2\n")));
+}
+
+#[test]
 fn long_values_are_left_out_of_names() {
     let (long, short) = ("v".repeat(1_000), "v".repeat(100));
     let long = [format!("detailed={long}"), format!("{long}=x limit:5/DAY")];

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use prost_types::Value;
 use tower_quota_core::{ConfigError, Quota};
@@ -31,7 +31,7 @@ pub(crate) struct Rule {
     /// Whether the names of the counts have values of a request.
     pub(crate) names_values: bool,
     /// Made by the first call, because most limits of a large configuration are never called.
-    pub(crate) counts: OnceLock<Counts>,
+    pub(crate) counts: OnceLock<Arc<Counts>>,
 }
 
 /// The answer while the store fails.

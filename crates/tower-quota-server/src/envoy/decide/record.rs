@@ -1,9 +1,11 @@
 //! Counts the hits of a call.
 
+use core::iter;
+
 use super::charges::Decided;
 use super::plan::{Asked, Plan};
 use crate::envoy::config::{Domain, Rule, name};
-use crate::envoy::counts::{Counts, Hits, NamedCounts, split};
+use crate::envoy::counts::{Hits, NamedCounts, split};
 use crate::messages::descriptors::rate_limit_descriptor::Entry;
 
 impl Plan<'_> {
@@ -25,15 +27,15 @@ impl Plan<'_> {
                 continue;
             }
             let hits = self.hits(asked, rule, decided, is_refused);
-            let (entries, name) = (&descriptor.entries, &self.request.domain);
+            let entries = &descriptor.entries;
+            let path = |rule| self.path(domain, entries, rule);
             if descriptor.limit.is_some() {
                 // Without values, because gateways read the values of such descriptors from requests.
-                let keys = entries.iter().map(|entry| entry.key.clone());
-                named.add(name, keys.collect(), hits);
-            } else if !rule.names_values
-                || !named.add(name, path(domain, entries, Some(rule)), hits)
-            {
-                let counts = || Counts::new(name, &path(domain, entries, None));
+                let keys = entries.iter().map(|entry| &entry.key);
+                let name = iter::once(&self.request.domain).chain(keys).cloned();
+                named.add(name.collect(), hits);
+            } else if !rule.names_values || !named.add(path(Some(rule)), hits) {
+                let counts = || named.of(path(None));
                 rule.counts.get_or_init(counts).add(hits);
             }
         }
@@ -57,18 +59,18 @@ impl Plan<'_> {
         let near = status.limit.saturating_mul(self.options.near_limit_percent) / 100;
         split(before, hits, near, status.limit, is_shadow)
     }
-}
 
-/// Returns the names of the descriptors. A rule chooses the values of the request that are named.
-fn path(domain: &Domain, entries: &[Entry], rule: Option<&Rule>) -> Vec<String> {
-    let mut path = Vec::new();
-    domain.find(entries, |entry, descriptor| {
-        let names_value = rule.is_some_and(|rule| rule.is_detailed || descriptor.names_value);
-        let value = match names_value && !descriptor.shares {
-            true => &entry.value,
-            false => &*descriptor.value,
-        };
-        path.push(name(&entry.key, value));
-    });
-    path
+    /// Returns the domain and the names of the descriptors. A rule chooses the values of the request that are named.
+    fn path(&self, domain: &Domain, entries: &[Entry], rule: Option<&Rule>) -> Vec<String> {
+        let mut path = vec![self.request.domain.clone()];
+        domain.find(entries, |entry, descriptor| {
+            let names_value = rule.is_some_and(|rule| rule.is_detailed || descriptor.names_value);
+            let value = match names_value && !descriptor.shares {
+                true => &entry.value,
+                false => &*descriptor.value,
+            };
+            path.push(name(&entry.key, value));
+        });
+        path
+    }
 }
