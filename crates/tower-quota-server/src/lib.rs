@@ -32,6 +32,7 @@
 pub mod auth;
 pub mod check;
 pub mod envoy;
+mod file;
 pub mod http;
 pub mod logs;
 pub mod messages;

@@ -10,8 +10,10 @@ use http_body_util::{BodyExt, Empty};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::explain::Explained;
 use tower_quota::settle::Reservation;
-use tower_quota::{Check, Policy, Protocol, RateLimitHandle, RateLimitLayer, Reason, RequestHead};
-use tower_quota_core::{BoxStore, Clock, Decision, MonotonicClock, Outcome};
+use tower_quota::{
+    Check, Policy, Protocol, RateLimitHandle, RateLimitLayer, Reason, Refused, RequestHead,
+};
+use tower_quota_core::{BoxStore, Clock, Decision, MonotonicClock};
 
 use super::problem::Problem;
 
@@ -91,11 +93,8 @@ impl Gate {
                 "the store of the counters has not answered: ask again later",
             )
         })?;
-        let status = match peeked.as_ref().map(Decision::outcome) {
-            Some(Outcome::Never) => StatusCode::BAD_REQUEST,
-            Some(Outcome::Refuse(_)) => StatusCode::TOO_MANY_REQUESTS,
-            _ => StatusCode::OK,
-        };
+        let refused = peeked.as_ref().and_then(Refused::of);
+        let status = refused.map_or(StatusCode::OK, |refused| refused.status());
         Ok((status, peeked))
     }
 }

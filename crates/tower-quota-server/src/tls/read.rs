@@ -1,7 +1,6 @@
 //! Reads the files of a port.
 
 use core::fmt::{self, Display};
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
+use crate::file::read;
 use crate::options::TlsFiles;
 
 /// The contents of the files.
@@ -64,10 +64,6 @@ impl Texts {
         config.alpn_protocols = protocols.to_vec();
         Ok(config)
     }
-}
-
-fn read(file: &Path) -> Result<Vec<u8>, String> {
-    fs::read(file).map_err(|error| unusable(file, error, "check the path and its permissions"))
 }
 
 fn certificates(file: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {

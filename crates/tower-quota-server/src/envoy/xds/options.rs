@@ -1,12 +1,13 @@
 //! Options of the connection to an xDS server.
 
 use core::time::Duration;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::FalseyValueParser;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use tower_quota_rules::DurationText;
+
+use crate::file::read;
 
 /// The longest time of an attempt to connect.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -128,11 +129,6 @@ impl XdsOptions {
             .tls_config(tls)
             .map_err(|error| format!("{}: check the certificates", reason(&error)))
     }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let shown = path.display();
-    fs::read(path).map_err(|error| format!("{shown}: {error}: check the path and its permissions"))
 }
 
 /// Returns the message of an error with the messages of its causes.

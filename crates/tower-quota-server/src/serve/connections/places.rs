@@ -2,16 +2,17 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
+use tower_quota_core::Lock;
 
 /// The connections of a port, in the order of their ages.
 #[derive(Debug)]
 pub(super) struct Places {
     most: usize,
-    taken: Mutex<Taken>,
+    taken: Lock<Taken>,
 }
 
 #[derive(Debug, Default)]
@@ -52,13 +53,13 @@ impl Places {
     pub(super) fn new(most: u32) -> Arc<Self> {
         Arc::new(Self {
             most: most as usize,
-            taken: Mutex::default(),
+            taken: Lock::default(),
         })
     }
 
     /// Takes a place, if necessary in place of an idle connection. Returns `None` if all connections are busy.
     pub(super) fn take(self: &Arc<Self>) -> Option<Place> {
-        let mut taken = self.lock();
+        let mut taken = self.taken.lock();
         if taken.connections.len() >= self.most {
             taken.evict()?;
         }
@@ -74,15 +75,11 @@ impl Places {
 
     /// Ends an idle connection, if there is one.
     pub(super) fn evict(&self) {
-        self.lock().evict();
+        self.taken.lock().evict();
     }
 
     pub(super) fn taken(&self) -> usize {
-        self.lock().connections.len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock().connections.len()
     }
 }
 
@@ -116,7 +113,7 @@ impl Taken {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.lock().connections.remove(&self.number);
+        self.places.taken.lock().connections.remove(&self.number);
     }
 }
 
