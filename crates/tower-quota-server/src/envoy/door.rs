@@ -1,22 +1,19 @@
-//! The gRPC service.
+//! The decisions of the gRPC service.
 
 use core::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tonic::{Request, Response, Status};
+use tonic::Status;
 use tower_quota_core::{RefusalCache, Store};
 
 use super::config::EnvoyConfig;
 use super::counts::NamedCounts;
 use super::decide::decide;
 use super::options::EnvoyOptions;
-use crate::messages::ratelimit::rate_limit_service_server::{
-    RateLimitService, RateLimitServiceServer,
-};
 use crate::messages::ratelimit::{RateLimitRequest, RateLimitResponse};
 
-/// The service `envoy.service.ratelimit.v3.RateLimitService`, over any store.
+/// The decisions of `envoy.service.ratelimit.v3.RateLimitService`, over any store.
 ///
 /// Clones share the configuration.
 ///
@@ -32,8 +29,7 @@ use crate::messages::ratelimit::{RateLimitRequest, RateLimitResponse};
 /// ";
 /// let config = EnvoyConfig::parse([("shop.yaml", text)], false)?;
 /// let door = EnvoyDoor::new(config, MemoryStore::new(), EnvoyOptions::default());
-/// let router = tonic::transport::Server::builder().add_service(door.service());
-/// # let _ = router;
+/// # let _ = door;
 /// # Ok::<(), tower_quota_server::envoy::Problems>(())
 /// ```
 pub struct EnvoyDoor<S>(Arc<Inner<S>>);
@@ -66,12 +62,6 @@ impl<S: Store> EnvoyDoor<S> {
         self.0.config.store(Arc::new(config));
     }
 
-    /// Returns the service for a tonic server, which refuses requests beyond the [largest](EnvoyOptions).
-    pub fn service(&self) -> RateLimitServiceServer<Self> {
-        RateLimitServiceServer::new(self.clone())
-            .max_decoding_message_size(self.0.options.largest_request)
-    }
-
     /// Decides a request.
     ///
     /// # Errors
@@ -87,16 +77,6 @@ impl<S: Store> EnvoyDoor<S> {
         // A call may wait long, so it does not keep a place in the list of the swap.
         let config = config.load_full();
         decide(&config, options, named, store, request).await
-    }
-}
-
-#[tonic::async_trait]
-impl<S: Store> RateLimitService for EnvoyDoor<S> {
-    async fn should_rate_limit(
-        &self,
-        request: Request<RateLimitRequest>,
-    ) -> Result<Response<RateLimitResponse>, Status> {
-        self.decide(request.get_ref()).await.map(Response::new)
     }
 }
 

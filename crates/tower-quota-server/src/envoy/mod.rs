@@ -21,6 +21,6 @@ mod xds;
 
 pub use self::config::{EnvoyConfig, EnvoyFiles, Problem, Problems};
 pub use self::door::EnvoyDoor;
-pub use self::options::{EnvoyOptions, HeaderNames};
+pub use self::options::EnvoyOptions;
 pub use self::source::EnvoySource;
 pub use self::xds::XdsOptions;

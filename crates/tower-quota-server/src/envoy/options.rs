@@ -2,50 +2,89 @@
 
 use core::time::Duration;
 
+use clap::Args;
+use clap::builder::FalseyValueParser;
+use http::HeaderName;
+
 /// How the service answers.
 ///
 /// ```
 /// use std::time::Duration;
-/// use tower_quota_server::envoy::{EnvoyOptions, HeaderNames};
+/// use tower_quota_server::envoy::EnvoyOptions;
 ///
 /// let mut options = EnvoyOptions::default();
 /// assert_eq!(options.deadline, Duration::from_millis(15));
-/// options.headers = Some(HeaderNames::default());
+/// options.headers = true;
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Args)]
 #[non_exhaustive]
 pub struct EnvoyOptions {
     /// The longest time of a decision, 15 ms by default. Envoy waits for 20 ms by default.
     ///
     /// After the deadline, `on_store_failure` of each limit decides.
+    #[arg(skip = Self::default().deadline)]
     pub deadline: Duration,
-    /// Whether every call may pass. Limits still count, and statuses still show exceeded limits.
+    /// Lets every call pass, and still counts.
+    #[arg(long = "shadow", env = "SHADOW_MODE", value_parser = FalseyValueParser::new())]
     pub is_shadow: bool,
-    /// Whether all limits are in quota mode, so that a call is over only if all of its limits are exceeded.
+    /// Gives all limits the quota mode, so that a call is over only if all of its limits are exceeded.
+    #[arg(long = "quota", env = "QUOTA_MODE", value_parser = FalseyValueParser::new())]
     pub is_quota: bool,
-    /// The part of a limit from which hits count as near the limit, in percent, 80 by default.
+    /// The share of a limit from which the metric `near_limit` counts.
+    #[arg(
+        long = "near-limit",
+        env = "NEAR_LIMIT_RATIO",
+        value_name = "RATIO",
+        default_value = "0.8",
+        value_parser = percent
+    )]
     pub near_limit_percent: u64,
-    /// The fields that show the tightest limit of a call, by default none.
-    pub headers: Option<HeaderNames>,
-    /// Whether responses have the descriptors and metadata of a call as dynamic metadata.
+    /// Adds the tightest limit to responses as header fields.
+    #[arg(long, env = "LIMIT_RESPONSE_HEADERS_ENABLED", value_parser = FalseyValueParser::new())]
+    pub headers: bool,
+    /// The field with the limit.
+    #[arg(
+        long,
+        env = "LIMIT_LIMIT_HEADER",
+        value_name = "FIELD",
+        default_value = LIMIT,
+        value_parser = field
+    )]
+    pub limit_header: String,
+    /// The field with the remaining requests.
+    #[arg(
+        long,
+        env = "LIMIT_REMAINING_HEADER",
+        value_name = "FIELD",
+        default_value = REMAINING,
+        value_parser = field
+    )]
+    pub remaining_header: String,
+    /// The field with the seconds until the limit is full or admits a request again.
+    #[arg(
+        long,
+        env = "LIMIT_RESET_HEADER",
+        value_name = "FIELD",
+        default_value = RESET,
+        value_parser = field
+    )]
+    pub reset_header: String,
+    /// Adds the descriptors and the metadata of limits to responses.
+    #[arg(long, env = "RESPONSE_DYNAMIC_METADATA", value_parser = FalseyValueParser::new())]
     pub dynamic_metadata: bool,
-    /// The body of the responses that the gateway makes of refused calls, by default none.
-    pub refusal_body: Vec<u8>,
-    /// The maximum number of bytes of a request, 256 KiB by default.
-    pub largest_request: usize,
+    /// The body of the responses that the gateway makes of refused calls.
+    #[arg(
+        long,
+        env = "TOWER_QUOTA_REFUSAL_BODY",
+        value_name = "TEXT",
+        default_value = ""
+    )]
+    pub refusal_body: String,
 }
 
-/// The names of the fields that show the tightest limit.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct HeaderNames {
-    /// The requests per unit, `RateLimit-Limit` by default.
-    pub limit: String,
-    /// The remaining requests, `RateLimit-Remaining` by default.
-    pub remaining: String,
-    /// The seconds until the limit is full or admits a request again, `RateLimit-Reset` by default.
-    pub reset: String,
-}
+const LIMIT: &str = "RateLimit-Limit";
+const REMAINING: &str = "RateLimit-Remaining";
+const RESET: &str = "RateLimit-Reset";
 
 impl Default for EnvoyOptions {
     fn default() -> Self {
@@ -54,20 +93,33 @@ impl Default for EnvoyOptions {
             is_shadow: false,
             is_quota: false,
             near_limit_percent: 80,
-            headers: None,
+            headers: false,
+            limit_header: LIMIT.into(),
+            remaining_header: REMAINING.into(),
+            reset_header: RESET.into(),
             dynamic_metadata: false,
-            refusal_body: Vec::new(),
-            largest_request: 256 << 10,
+            refusal_body: String::new(),
         }
     }
 }
 
-impl Default for HeaderNames {
-    fn default() -> Self {
-        Self {
-            limit: "RateLimit-Limit".into(),
-            remaining: "RateLimit-Remaining".into(),
-            reset: "RateLimit-Reset".into(),
-        }
+/// Reads a ratio as a percentage.
+fn percent(text: &str) -> Result<u64, String> {
+    let wrong = || "write a number from 0 to 1 with at most two decimals, such as 0.8".to_owned();
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    if decimals.len() > 2 {
+        return Err(wrong());
     }
+    let percent = format!("{whole}{decimals:0<2}")
+        .parse()
+        .map_err(|_| wrong())?;
+    match percent {
+        0..=100 => Ok(percent),
+        _ => Err(wrong()),
+    }
+}
+
+fn field(text: &str) -> Result<String, String> {
+    let name = text.parse::<HeaderName>().map(|_| text.to_owned());
+    name.map_err(|_| "write the name of a field, such as RateLimit-Limit".into())
 }

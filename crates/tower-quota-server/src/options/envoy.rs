@@ -3,8 +3,7 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
-use super::values;
-use crate::envoy::{EnvoyOptions, HeaderNames};
+use crate::envoy::EnvoyOptions;
 
 /// Flags of Envoy's protocol.
 #[derive(Args, Clone, Debug)]
@@ -40,56 +39,9 @@ pub struct EnvoyFlags {
     /// Fails /healthcheck too until the first limits are loaded, and not only /readyz.
     #[arg(long, env = "HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", value_parser = FalseyValueParser::new())]
     pub healthy_with_limits: bool,
-    /// Lets every call pass, and still counts.
-    #[arg(long, env = "SHADOW_MODE", value_parser = FalseyValueParser::new())]
-    pub shadow: bool,
-    /// Gives all limits the quota mode, so that a call is over only if all of its limits are exceeded.
-    #[arg(long, env = "QUOTA_MODE", value_parser = FalseyValueParser::new())]
-    pub quota: bool,
-    /// The share of a limit from which the metric `near_limit` counts.
-    #[arg(long, env = "NEAR_LIMIT_RATIO", value_name = "RATIO", default_value = "0.8", value_parser = values::percent)]
-    pub near_limit: u64,
-    /// Adds the tightest limit to responses as header fields.
-    #[arg(long, env = "LIMIT_RESPONSE_HEADERS_ENABLED", value_parser = FalseyValueParser::new())]
-    pub headers: bool,
-    /// The field with the limit.
-    #[arg(
-        long,
-        env = "LIMIT_LIMIT_HEADER",
-        value_name = "FIELD",
-        default_value = "RateLimit-Limit",
-        value_parser = values::field
-    )]
-    pub limit_header: String,
-    /// The field with the remaining requests.
-    #[arg(
-        long,
-        env = "LIMIT_REMAINING_HEADER",
-        value_name = "FIELD",
-        default_value = "RateLimit-Remaining",
-        value_parser = values::field
-    )]
-    pub remaining_header: String,
-    /// The field with the seconds until the reset.
-    #[arg(
-        long,
-        env = "LIMIT_RESET_HEADER",
-        value_name = "FIELD",
-        default_value = "RateLimit-Reset",
-        value_parser = values::field
-    )]
-    pub reset_header: String,
-    /// Adds the descriptors and the metadata of limits to responses.
-    #[arg(long, env = "RESPONSE_DYNAMIC_METADATA", value_parser = FalseyValueParser::new())]
-    pub dynamic_metadata: bool,
-    /// The body of the responses that the gateway makes of refused calls.
-    #[arg(
-        long,
-        env = "TOWER_QUOTA_REFUSAL_BODY",
-        value_name = "TEXT",
-        default_value = ""
-    )]
-    pub refusal_body: String,
+    /// How the service answers.
+    #[command(flatten)]
+    pub answers: EnvoyOptions,
 }
 
 /// Where the limits of Envoy come from.
@@ -126,22 +78,5 @@ impl EnvoyFlags {
     pub fn needs_limits(&self) -> bool {
         let is_xds = self.folder().is_none() && self.config_type == ConfigType::GrpcXdsSotw;
         self.healthy_with_limits || is_xds && !self.start_without_limits
-    }
-
-    pub(crate) fn options(&self) -> EnvoyOptions {
-        let names = HeaderNames {
-            limit: self.limit_header.clone(),
-            remaining: self.remaining_header.clone(),
-            reset: self.reset_header.clone(),
-        };
-        EnvoyOptions {
-            is_shadow: self.shadow,
-            is_quota: self.quota,
-            near_limit_percent: self.near_limit,
-            headers: self.headers.then_some(names),
-            dynamic_metadata: self.dynamic_metadata,
-            refusal_body: self.refusal_body.clone().into(),
-            ..EnvoyOptions::default()
-        }
     }
 }

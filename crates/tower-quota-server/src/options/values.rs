@@ -3,8 +3,6 @@
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 
-use http::HeaderName;
-
 /// Reads an address with a port. Without an address, such as `:9090`, every address of the machine is meant.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let address = match text.strip_prefix(':') {
@@ -38,25 +36,4 @@ pub(super) fn delay(text: &str) -> Result<Duration, String> {
     }
     let span = text.parse::<tower_quota_rules::DurationText>();
     span.map(Duration::from).map_err(|error| error.to_string())
-}
-
-/// Reads a ratio as a percentage.
-pub(super) fn percent(text: &str) -> Result<u64, String> {
-    let wrong = || "write a number from 0 to 1 with at most two decimals, such as 0.8".to_owned();
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-    if decimals.len() > 2 {
-        return Err(wrong());
-    }
-    let percent = format!("{whole}{decimals:0<2}")
-        .parse()
-        .map_err(|_| wrong())?;
-    match percent {
-        0..=100 => Ok(percent),
-        _ => Err(wrong()),
-    }
-}
-
-pub(super) fn field(text: &str) -> Result<String, String> {
-    let name = text.parse::<HeaderName>().map(|_| text.to_owned());
-    name.map_err(|_| "write the name of a field, such as RateLimit-Limit".into())
 }

@@ -12,12 +12,14 @@ use tower_quota_admin::AdminOptions;
 use super::health::Health;
 use super::parts::{Documents, Parts};
 use crate::check::Reservations;
-use crate::envoy::EnvoyOptions;
 use crate::http::Problem;
 use crate::messages::ratelimit::rate_limit_service_server::RateLimitServiceServer;
 use crate::metrics::{self, CountedCalls};
 use crate::options::Options;
 use crate::{auth, check};
+
+/// The most bytes of a call of Envoy.
+const LARGEST_CALL: usize = 256 << 10;
 
 /// Returns what the gRPC port serves, and the reporter of its health.
 pub(super) fn grpc(parts: &Parts) -> (Router, HealthReporter) {
@@ -25,7 +27,7 @@ pub(super) fn grpc(parts: &Parts) -> (Router, HealthReporter) {
     let mut routes = Routes::new(health);
     if let Some(envoy) = &parts.envoy {
         let service = RateLimitServiceServer::new(CountedCalls::new(envoy.clone()))
-            .max_decoding_message_size(EnvoyOptions::default().largest_request);
+            .max_decoding_message_size(LARGEST_CALL);
         routes = routes.add_service(service);
     }
     (routes.into_axum_router(), reporter)

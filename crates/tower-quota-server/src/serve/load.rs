@@ -1,8 +1,6 @@
 //! Loads everything that a server needs, and collects all errors.
 
 use std::collections::HashMap;
-use std::fs;
-use std::path::Path;
 
 use tower_quota_redis::{RedisOptions, RedisStore};
 
@@ -10,6 +8,7 @@ use super::connections::Protocol;
 use super::error::StartError;
 use super::parts::{Documents, Parts};
 use crate::envoy::{EnvoyConfig, EnvoyDoor, EnvoySource, Problems};
+use crate::file::read;
 use crate::options::{ConfigType, Options, StoreFlags, TlsFlags, unsupported, without_effect};
 use crate::store::ServerStore;
 use crate::tls::Certificates;
@@ -97,7 +96,7 @@ impl Loaded {
         let Some(store) = store.filter(|_| errors.is_empty()) else {
             return Err(errors);
         };
-        let mut settings = options.envoy.options();
+        let mut settings = options.envoy.answers.clone();
         settings.deadline = options.store.deadline;
         let envoy = source
             .as_ref()
@@ -162,6 +161,7 @@ async fn open_store(flags: &StoreFlags) -> Result<ServerStore, String> {
 }
 
 fn redis_options(flags: &StoreFlags) -> Result<RedisOptions, String> {
+    let read = |flag: &str, path| read(path).map_err(|error| format!("{flag}: {error}"));
     // Redis ends first. If a door left the call before, the units of an answer just in time would stay taken.
     let mut options = RedisStore::options()
         .deadline(flags.deadline / 8 * 7)
@@ -176,11 +176,4 @@ fn redis_options(flags: &StoreFlags) -> Result<RedisOptions, String> {
         );
     }
     Ok(options)
-}
-
-fn read(flag: &str, path: &Path) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| {
-        let path = path.display();
-        format!("{flag}: {path}: {error}: check the path and its permissions")
-    })
 }

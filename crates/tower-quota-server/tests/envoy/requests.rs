@@ -4,7 +4,7 @@ use prost::Message;
 use prost_types::value::Kind;
 use prost_types::{Struct, Value};
 use tonic::Code;
-use tower_quota_server::envoy::{EnvoyConfig, EnvoyOptions, HeaderNames};
+use tower_quota_server::envoy::{EnvoyConfig, EnvoyOptions};
 use tower_quota_server::messages::ratelimit::RateLimitRequest;
 
 use crate::support::{World, limits, parsed, request, shown};
@@ -118,9 +118,8 @@ fn current_limit_has_name_and_unit() {
 #[test]
 fn headers_show_the_tightest_limit() {
     let mut options = EnvoyOptions::default();
-    let mut names = HeaderNames::default();
-    names.reset = "X-Reset".into();
-    options.headers = Some(names);
+    options.headers = true;
+    options.reset_header = "X-Reset".into();
     let world = World::with_options("service", limits("service"), options);
     for (ask, expected) in [
         (
@@ -150,7 +149,7 @@ fn headers_show_the_tightest_limit() {
 #[test]
 fn refused_calls_have_a_body() {
     let mut options = EnvoyOptions::default();
-    options.refusal_body = b"slow down".into();
+    options.refusal_body = "slow down".into();
     let world = World::with_options("service", limits("service"), options);
     assert_eq!(world.ask(&["two=x hits:2"]).raw_body, b"");
     assert_eq!(world.ask(&["two=x"]).raw_body, b"slow down");
@@ -161,7 +160,7 @@ fn refused_calls_have_a_body() {
 #[test]
 fn headers_show_the_last_limit_that_refuses() {
     let mut options = EnvoyOptions::default();
-    options.headers = Some(HeaderNames::default());
+    options.headers = true;
     let world = World::with_options("service", limits("service"), options);
     world.ask(&["two=x hits:2", "ten=x hits:10", "quota=x hits:2"]);
     for (ask, limit, remaining) in [

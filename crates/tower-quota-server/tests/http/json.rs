@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tower_quota_core::MemoryStore;
 use tower_quota_server::check::json_router;
-use tower_quota_server::envoy::{EnvoyConfig, EnvoyDoor, EnvoyOptions, HeaderNames};
+use tower_quota_server::envoy::{EnvoyConfig, EnvoyDoor, EnvoyOptions};
 use tower_quota_server::http::HttpOptions;
 
 use crate::server::{Server, detail, send, serve};
@@ -160,7 +160,7 @@ async fn names_and_numbers_have_all_forms_of_protobuf() {
 #[tokio::test]
 async fn answer_has_fields_and_metadata() {
     let mut options = EnvoyOptions::default();
-    options.headers = Some(HeaderNames::default());
+    options.headers = true;
     options.dynamic_metadata = true;
     let limits = "{ domain: d, descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 9, name: UNKNOWN } }] }";
     let config = EnvoyConfig::parse([("d.yaml", limits)], false).unwrap();

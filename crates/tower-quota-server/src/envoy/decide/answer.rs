@@ -17,7 +17,7 @@ impl Plan<'_> {
     pub(super) fn answer(&self, decided: &Decided) -> RateLimitResponse {
         let is_over = self.refuses(&decided.over) && !self.options.is_shadow;
         let statuses = self.asked.iter().map(|asked| asked.status(decided));
-        let body = self.options.refusal_body.as_slice();
+        let body = self.options.refusal_body.as_bytes();
         RateLimitResponse {
             overall_code: code(is_over).into(),
             statuses: statuses.collect(),

@@ -1,7 +1,6 @@
 //! Header fields with the tightest limit of a call.
 
 use super::plan::Plan;
-use crate::envoy::options::HeaderNames;
 use crate::messages::HeaderValue;
 use crate::messages::ratelimit::rate_limit_response::{Code, DescriptorStatus};
 
@@ -10,11 +9,7 @@ impl Plan<'_> {
     ///
     /// As in envoyproxy/ratelimit, the tightest limit is the last one that refuses the call, or the first one with the
     /// fewest remaining requests.
-    pub(super) fn headers(
-        &self,
-        names: &HeaderNames,
-        statuses: &[DescriptorStatus],
-    ) -> Vec<HeaderValue> {
+    pub(super) fn headers(&self, statuses: &[DescriptorStatus]) -> Vec<HeaderValue> {
         let mut tightest = None;
         let mut fewest = u32::MAX;
         for (asked, status) in self.asked.iter().zip(statuses) {
@@ -32,9 +27,9 @@ impl Plan<'_> {
         };
         let reset = status.duration_until_reset.map_or(0, |reset| reset.seconds);
         vec![
-            field(&names.limit, requests),
-            field(&names.remaining, status.limit_remaining),
-            field(&names.reset, reset),
+            field(&self.options.limit_header, requests),
+            field(&self.options.remaining_header, status.limit_remaining),
+            field(&self.options.reset_header, reset),
         ]
     }
 }

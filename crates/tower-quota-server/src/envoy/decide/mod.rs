@@ -69,8 +69,8 @@ pub(super) async fn decide<S: Store>(
         ));
     };
     let mut response = plan.answer(&decided);
-    if let Some(names) = &options.headers {
-        response.response_headers_to_add = plan.headers(names, &response.statuses);
+    if options.headers {
+        response.response_headers_to_add = plan.headers(&response.statuses);
     }
     if options.dynamic_metadata {
         response.dynamic_metadata = Some(plan.metadata(&decided));
