@@ -467,6 +467,21 @@ async fn both_sides_show_certificates() {
     server.stop().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn handshake_that_does_not_end_is_reported() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let certificates = certificates();
+    let ca = certificates.folder.path().join("ca").display().to_string();
+    let options = options(
+        listener.local_addr().unwrap(),
+        &["--xds-tls", "--xds-ca", &ca],
+    );
+    let mut source = EnvoySource::xds(&options, false).unwrap();
+    let reported = tokio::time::timeout(Duration::from_secs(60), source.next()).await;
+    let problems = reported.unwrap().unwrap_err().to_string();
+    assert!(problems.contains("is the xDS server up?"), "{problems}");
+}
+
 #[test]
 fn unusable_options_name_value_and_fix() {
     let address = SocketAddr::from(([127, 0, 0, 1], 9));

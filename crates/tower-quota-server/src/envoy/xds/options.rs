@@ -9,8 +9,6 @@ use tower_quota_rules::DurationText;
 
 use crate::file::read;
 
-/// The longest time of an attempt to connect.
-const CONNECT: Duration = Duration::from_secs(5);
 /// The time after which the system finds a connection without an answer dead.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 /// The time between two questions to a silent server. Servers in Go end connections that ask more often than each 5 minutes.
@@ -107,7 +105,6 @@ impl XdsOptions {
         let scheme = if self.tls { "https" } else { "http" };
         let endpoint = Endpoint::from_shared(format!("{scheme}://{}", self.server))
             .map_err(|error| format!("{}: write a host and a port", reason(&error)))?
-            .connect_timeout(CONNECT)
             .tcp_keepalive(Some(KEEPALIVE))
             .http2_keep_alive_interval(self.keepalive)
             .keep_alive_timeout(PONG.min(self.keepalive));

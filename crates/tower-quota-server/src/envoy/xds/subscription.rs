@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};
 
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
@@ -15,6 +16,8 @@ use crate::messages::{Node, Status};
 
 /// The code `INVALID_ARGUMENT`.
 const INVALID: i32 = 3;
+/// The longest time of an attempt to connect.
+const CONNECT: Duration = Duration::from_secs(5);
 /// The shortest pause, whatever the option says.
 const SHORTEST: Duration = Duration::from_millis(20);
 /// How often the pause doubles.
@@ -93,9 +96,13 @@ impl Subscription {
     }
 
     async fn connect(&mut self) -> Result<Stream, String> {
-        let channel = self.options.endpoint()?.connect().await;
-        let channel =
-            channel.map_err(|error| format!("{}: is the xDS server up?", reason(&error)))?;
+        let endpoint = self.options.endpoint()?;
+        // The timeout of the endpoint does not include the handshake of TLS.
+        let channel = match timeout(CONNECT, endpoint.connect()).await {
+            Ok(channel) => channel.map_err(|error| reason(&error)),
+            Err(_) => Err(format!("no connection within {CONNECT:?}")),
+        };
+        let channel = channel.map_err(|reason| format!("{reason}: is the xDS server up?"))?;
         self.accepted.clear();
         let (requests, outgoing) = mpsc::channel(2);
         // The channel is new, so it has a place.
