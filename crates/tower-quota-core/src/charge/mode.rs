@@ -16,7 +16,7 @@ pub enum ChargeMode {
     ReportedUntilDebt,
     /// Never refuses the request. Takes the cost always, into debt if the cost does not fit.
     ///
-    /// Use `Forced` to count work that happens anyway. [`max_wait`](crate::Charge::max_wait) bounds the debt, except of [holds](crate::Quota::concurrent). You cannot refund a refused request, so its holds end by expiry.
+    /// Use `Forced` to count work that happens anyway. [`max_wait`](crate::Charge::max_wait) bounds the debt, except of [holds](crate::Quota::concurrent). You cannot refund a refused request, so its holds end by expiry. The units stay taken if the answer of the store is late.
     Forced,
 }
 
