@@ -132,7 +132,7 @@ fn pipe_in_a_folder_is_a_problem() {
     let read = read.recv_timeout(std::time::Duration::from_secs(60));
     let problems = read.unwrap().unwrap_err().to_string();
     for name in ["pipe.yaml", "zero.yaml"] {
-        let problem = format!("{name}: this is no file: remove it from the folder");
+        let problem = format!("{name}: this is no file: check the file and its permissions");
         assert!(problems.contains(&problem), "{problems}");
     }
 }

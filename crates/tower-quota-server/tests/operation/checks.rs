@@ -72,6 +72,35 @@ fn every_problem_is_named() {
     assert_eq!(output.status.code(), Some(1));
 }
 
+#[cfg(unix)]
+#[test]
+fn pipe_in_place_of_a_key_is_a_problem() {
+    use std::process::Command;
+
+    let files = Files::new();
+    let rules = files.write("rules.yaml", DOCUMENT);
+    let pipe = files.path("pipe.pem");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    // A read of the pipe would wait for a writer.
+    let mut check = Command::new("timeout");
+    let check = check.args(["60", env!("CARGO_BIN_EXE_tower-quota-server"), "check"]);
+    let tls = [
+        "--grpc-tls-cert",
+        text(&pipe),
+        "--grpc-tls-key",
+        text(&pipe),
+    ];
+    let check = check.args(["--rules", text(&rules)]).args(tls);
+    let errors = String::from_utf8(check.output().unwrap().stderr).unwrap();
+    assert!(errors.contains("pipe.pem: this is no file: "), "{errors}");
+}
+
 #[test]
 fn bad_prefix_names_its_flag() {
     let files = Files::new();

@@ -1,13 +1,13 @@
 //! Reads the files of a folder, and notices changes.
 
 use core::time::Duration;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::problem::{Place, Problems};
 use super::{EnvoyConfig, yaml};
+use crate::file::open;
 
 const DEEPEST_FOLDER: usize = 8;
 /// The most bytes of a file.
@@ -117,15 +117,8 @@ fn read(path: &Path) -> Texts {
 }
 
 fn text(path: &Path) -> (String, Result<String, String>) {
-    let name = path.display().to_string();
-    // A read of a pipe may never end. Errors have better texts when the file is opened.
-    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-        let problem = "this is no file: remove it from the folder".to_owned();
-        return (name, Err(problem));
-    }
     let mut text = String::new();
-    let file = File::open(path);
-    let read = file.and_then(|file| file.take(LARGEST).read_to_string(&mut text));
+    let read = open(path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
     let text = match read {
         Ok(length) if length as u64 == LARGEST => {
             Err("the file has 64 MiB or more: split it".into())
@@ -133,7 +126,7 @@ fn text(path: &Path) -> (String, Result<String, String>) {
         Ok(_) => Ok(text),
         Err(error) => Err(format!("{error}: check the file and its permissions")),
     };
-    (name, text)
+    (path.display().to_string(), text)
 }
 
 /// Adds the paths of all files. Follows links, because a `ConfigMap` is a folder of links.
