@@ -76,6 +76,16 @@ pub trait Store: Send + Sync + 'static {
         false
     }
 
+    /// Returns the refusal to use if the store fails, without a call. Takes no charge.
+    ///
+    /// A wrapper that remembers refusals returns the last one while it holds. A caller may give up before the wrapper
+    /// answers, so [`RefusalCache`](crate::RefusalCache) reads this before each call. The default returns `None`.
+    #[doc(hidden)]
+    fn known_refusal(&self, charges: &[Charge<'_>]) -> Option<Decision> {
+        let _ = charges;
+        None
+    }
+
     /// Returns a number that only clones of this store share, if known.
     ///
     /// Layers use it to notice that another layer has counted a request in the same store.
@@ -111,6 +121,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         (**self).apply(operation, charges)
+    }
+
+    fn known_refusal(&self, charges: &[Charge<'_>]) -> Option<Decision> {
+        (**self).known_refusal(charges)
     }
 
     fn identity(&self) -> Option<usize> {
@@ -175,6 +189,8 @@ trait ErasedStore: Send + Sync {
 
     fn check_in_place(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool;
 
+    fn known_refusal_of(&self, charges: &[Charge<'_>]) -> Option<Decision>;
+
     fn close_boxed(&self, deadline: Duration) -> BoxFuture<'_, bool>;
 }
 
@@ -190,6 +206,10 @@ impl<S: Store> ErasedStore for S {
 
     fn check_in_place(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
         self.check_at_once(charges, decision)
+    }
+
+    fn known_refusal_of(&self, charges: &[Charge<'_>]) -> Option<Decision> {
+        self.known_refusal(charges)
     }
 
     fn close_boxed(&self, deadline: Duration) -> BoxFuture<'_, bool> {
@@ -219,6 +239,10 @@ impl Store for BoxStore {
 
     fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
         self.store.check_in_place(charges, decision)
+    }
+
+    fn known_refusal(&self, charges: &[Charge<'_>]) -> Option<Decision> {
+        self.store.known_refusal_of(charges)
     }
 
     fn identity(&self) -> Option<usize> {

@@ -160,6 +160,13 @@ impl<S: Store> Store for Leased<S> {
         is_decided
     }
 
+    fn known_refusal(&self, charges: &[Charge<'_>]) -> Option<Decision> {
+        // Drops the request, so leased units return to their leases.
+        let mut request = self.take(charges);
+        let refusal = self.shared.store.known_refusal(&request.asked(charges))?;
+        Some(request.complete(&refusal, false))
+    }
+
     fn identity(&self) -> Option<usize> {
         self.shared.store.identity()
     }

@@ -214,7 +214,7 @@ impl<S: Store> RefusalCache<S> {
         if !self.remembers() {
             return RefusalCheck::Sent {
                 answer: self.store.check(charges).boxed(),
-                known_refusal: None,
+                known_refusal: self.store.known_refusal(charges),
             };
         }
         let look_up = self.memory.look_up(charges);
@@ -243,7 +243,8 @@ impl<S: Store> RefusalCache<S> {
     /// Returns the future of the answer, and the refusal to use if the store fails. Call [`refusal`](Self::refusal) first.
     pub fn send(&self, charges: &[Charge<'_>]) -> (RefusalFuture<S>, Option<Decision>) {
         if !self.remembers() {
-            return (self.store.check(charges).boxed(), None);
+            let known_refusal = self.store.known_refusal(charges);
+            return (self.store.check(charges).boxed(), known_refusal);
         }
         self.send_known(self.memory.look_up(charges))
     }
@@ -266,6 +267,8 @@ impl<S: Store> RefusalCache<S> {
         let known_refusal = look_up.refusal(u64::MAX);
         let counts = !uncounted.is_empty() && known_refusal.is_some();
         let call = CheckInFlight::begin(memory, look_up, known_refusal.is_none());
+        // The answer may come too late for the caller, who then uses this.
+        let known_refusal = known_refusal.or_else(|| self.store.known_refusal(charges));
         let counted = counts.then(|| self.store.apply(Operation::Refuse, &uncounted));
         let answer = self.store.check(charges);
         let answer = async move {
@@ -327,6 +330,12 @@ impl<S: Store> Store for RefusalCache<S> {
     #[inline]
     fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
         self.store.check_at_once(charges, decision)
+    }
+
+    fn known_refusal(&self, charges: &[Charge<'_>]) -> Option<Decision> {
+        let known = || self.memory.look_up(charges).refusal(u64::MAX);
+        let known = self.remembers().then(known).flatten();
+        known.or_else(|| self.store.known_refusal(charges))
     }
 
     #[inline]

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, Operation, Outcome, Quota, RefusalCache, Store};
+use tower_quota_core::{
+    BoxStore, Charge, Decision, Key, Operation, Outcome, Quota, RefusalCache, Store,
+};
 use tower_quota_dev::simulation::run;
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
@@ -312,6 +314,38 @@ fn cache_around_leases_remembers_other_limits() {
             }
             assert_eq!(cache.stats().remembered, remembered);
             assert_eq!(cache.stats().answered, remembered);
+        }
+    });
+}
+
+/// Reads the refusal for an outage before the answer, because the caller may give up before the store fails.
+#[test]
+fn cache_around_leases_knows_their_refusals() {
+    run(async {
+        let quota = Quota::per_hour(600);
+        for quota in [quota, quota.fixed_window(), quota.sliding_window()] {
+            let (_, store) = instance();
+            let cache = RefusalCache::new(BoxStore::new(store.clone()));
+            let (client, other) = (key(1), key(2));
+            let charges = [Charge::new(LIMIT, &quota, &client).cost(400)];
+            assert!(check(&cache, &charges).await.is_allowed());
+            let refused = check(&cache, &charges).await;
+            let wait = refused
+                .retry_after()
+                .unwrap_or_else(|| panic!("{refused:?}"));
+            let wait = u64::try_from(wait.as_millis()).unwrap();
+            store.store().cut(true);
+            pass(100_000).await;
+            let (_answer, known) = cache.send(&charges);
+            let known = known.unwrap().retry_after().unwrap();
+            // The retry time is exact to the delay of a message.
+            let left = Duration::from_millis(wait - 100_000);
+            assert!(known.abs_diff(left) < Duration::from_millis(3), "{known:?}");
+            let (_answer, known) = cache.send(&[Charge::new(LIMIT, &quota, &other)]);
+            assert_eq!(known, None);
+            pass(wait - 100_000 + 3).await;
+            let (_answer, known) = cache.send(&charges);
+            assert_eq!(known, None, "the promised wait is over");
         }
     });
 }
