@@ -38,19 +38,25 @@ impl Grants {
         charged_at
     }
 
-    /// Puts units back into this lease and later leases. Returns whether the lease still lasts.
+    /// Puts units back into this lease and later leases. Returns whether the lease lasts and these leases have spent so
+    /// many units.
+    ///
+    /// Otherwise the store takes the units back, for example those of a request that the store decided at the instant of
+    /// the lease.
     pub(crate) fn put_back(&mut self, now: u64, mut units: u64, charged_at: Timestamp) -> bool {
-        let mut live = self.0.iter().filter(|grant| now < grant.ends_at);
-        if !live.any(|grant| grant.charged_at == charged_at) {
+        let live = |grant: &&mut Grant| now < grant.ends_at && grant.charged_at >= charged_at;
+        let (mut spent, mut is_live) = (0, false);
+        for grant in self.0.iter_mut().filter(live) {
+            spent += grant.charged - grant.units;
+            is_live |= grant.charged_at == charged_at;
+        }
+        if !is_live || spent < units {
             return false;
         }
-        for grant in &mut self.0 {
-            if now < grant.ends_at && grant.charged_at >= charged_at {
-                // Bound the units, so that a refund of more units than were taken creates no units.
-                let back = units.min(grant.charged - grant.units);
-                grant.units += back;
-                units -= back;
-            }
+        for grant in self.0.iter_mut().filter(live) {
+            let back = units.min(grant.charged - grant.units);
+            grant.units += back;
+            units -= back;
         }
         true
     }
@@ -146,7 +152,11 @@ mod tests {
         let charged_at = grants.take(50, 1).unwrap();
         assert!(grants.put_back(60, 1, charged_at));
         assert!(!grants.put_back(60, 1, Timestamp::from_micros(11)));
-        assert!(grants.put_back(60, 9, charged_at));
-        assert_eq!(grants.units(60), 1);
+        assert!(grants.take(70, 1).is_some());
+        assert!(
+            !grants.put_back(80, 2, charged_at),
+            "only one unit is spent"
+        );
+        assert_eq!(grants.units(80), 0);
     }
 }

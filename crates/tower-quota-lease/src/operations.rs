@@ -48,8 +48,7 @@ impl<S: Store> LeaseState<S> {
         let digest = self.pools.hasher.digest(charge.key());
         let shard = &mut *self.pools.shard(digest);
         let refunded = match operation {
-            // No lease decides a refundable charge, but a lease may have been charged at the same instant. The lease
-            // would take back no more units than its requests have spent, and the other units would be lost.
+            // No lease decides a refundable charge, but a lease may have been charged at the same instant.
             Operation::Refund { taken_at } if !charge.is_refundable() => {
                 shard.put_back(digest, limit, units, taken_at, now)
             }

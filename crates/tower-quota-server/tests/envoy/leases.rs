@@ -2,18 +2,20 @@
 //!
 //! The limits are windows of a year, so no unit comes back during a test.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tonic::Code;
 use tower_quota_core::{BoxStore, MemoryStore, Store};
 use tower_quota_dev::RedisServer;
+use tower_quota_dev::simulation::{self, Network, VirtualClock};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_redis::RedisStore;
 use tower_quota_server::envoy::{EnvoyDoor, EnvoyOptions};
 use tower_quota_server::messages::ratelimit::RateLimitResponse;
 use tower_quota_server::store::{ServerStore, StoreError};
-use tower_quota_testkit::ManualClock;
+use tower_quota_testkit::{ManualClock, ModelStore};
 
 use crate::support::{parsed, request, shown};
 
@@ -241,30 +243,86 @@ async fn undone_call_gives_leased_units_back() {
     }
 }
 
-// The clock stands still, so the store charges leases and calls at the same instant.
-#[tokio::test(start_paused = true)]
-async fn undone_call_keeps_out_of_leases() {
-    let clock = ManualClock::default();
-    let memory = MemoryStore::with_clock(10_000, clock.clone());
-    let store = Leased::with_clock(memory, LeaseOptions::default(), clock);
-    let door = EnvoyDoor::new(parsed(LIMITS), store.clone(), EnvoyOptions::default());
-    let ask = async |descriptors: &[&str]| {
-        let response = door.decide(&request("d", descriptors)).await.unwrap();
+/// A server whose clock stands still, so the store charges leases and calls at the same instant.
+struct StillServer {
+    store: Leased<MemoryStore>,
+    door: EnvoyDoor<Leased<MemoryStore>>,
+}
+
+impl StillServer {
+    fn new() -> Self {
+        let clock = ManualClock::default();
+        let memory = MemoryStore::with_clock(10_000, clock.clone());
+        let store = Leased::with_clock(memory, LeaseOptions::default(), clock);
+        Self {
+            door: EnvoyDoor::new(parsed(LIMITS), store.clone(), EnvoyOptions::default()),
+            store,
+        }
+    }
+
+    async fn ask(&self, descriptors: &[&str]) -> RateLimitResponse {
+        let response = self.door.decide(&request("d", descriptors)).await.unwrap();
         tokio::task::yield_now().await;
         response
-    };
-    for _ in 0..100 {
-        assert_eq!(shown(&ask(&["log=ann"]).await)[0], "OK");
     }
-    assert!(store.stats().by_lease > 0, "{:?}", store.stats());
-    ask(&["quota=one", "quota=two"]).await;
+
+    /// Sends a hundred calls, some of which leases decide.
+    async fn admit_a_hundred(&self, descriptor: &str) {
+        for _ in 0..100 {
+            assert_eq!(shown(&self.ask(&[descriptor]).await)[0], "OK");
+        }
+        assert!(self.store.stats().by_lease > 0, "{:?}", self.store.stats());
+    }
+
+    /// Ends all leases, and returns the remaining units.
+    async fn rest(&self, descriptor: &str) -> u32 {
+        assert!(self.store.close(PATIENCE).await);
+        let rest = self.ask(&[&format!("{descriptor} hits:0")]).await;
+        rest.statuses[0].limit_remaining
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn undone_call_keeps_out_of_leases() {
+    let server = StillServer::new();
+    server.admit_a_hundred("log=ann").await;
+    server.ask(&["quota=one", "quota=two"]).await;
     for _ in 0..100 {
-        let response = ask(&["log=ann", "quota=one", "quota=two"]).await;
+        let response = server.ask(&["log=ann", "quota=one", "quota=two"]).await;
         assert_eq!(shown(&response)[0], "OVER", "both quotas are exceeded");
     }
-    assert!(store.close(PATIENCE).await);
-    let rest = ask(&["log=ann hits:0"]).await;
-    assert_eq!(rest.statuses[0].limit_remaining, 900);
+    assert_eq!(server.rest("log=ann").await, 900);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hits_given_back_keep_out_of_leases() {
+    for (back, rest) in [(1, 901), (99, 999), (100, 1_000), (150, 1_000)] {
+        let server = StillServer::new();
+        server.admit_a_hundred("small=ann").await;
+        server.ask(&[&format!("small=ann back:{back}")]).await;
+        assert_eq!(server.rest("small=ann").await, rest, "{back} given back");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_stays_refused_while_leased_store_hangs() {
+    let model = ModelStore::with_clock(ManualClock::default());
+    let network = Network::new(Arc::new(model), 1);
+    let leases = LeaseOptions::default();
+    let store = Leased::with_clock(network.clone(), leases, VirtualClock::start());
+    let store = BoxStore::new(store);
+    let door = EnvoyDoor::new(parsed(LIMITS), store, EnvoyOptions::default());
+    let ask = async |descriptors: &[&str]| {
+        let response = door.decide(&request("d", descriptors)).await.unwrap();
+        shown(&response)[0].clone()
+    };
+    assert_eq!(ask(&["allow=spent hits:5000"]).await, "OK");
+    assert_eq!(ask(&["allow=spent"]).await, "OVER");
+    network.cut(true);
+    // The cached refusal is too old to use without a call.
+    simulation::pass(Duration::from_secs(2)).await;
+    assert_eq!(ask(&["allow=spent"]).await, "OVER");
+    assert_eq!(ask(&["allow=new"]).await, "OK");
 }
 
 #[tokio::test]
