@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Entry, Key, Operation, Quota, Store, Timestamp};
+use tower_quota_testkit::{ModelStore, block_on};
 
 use crate::{CLIENT, LIMIT, ask, check, store};
 
@@ -21,6 +22,37 @@ fn windows_of_millions_are_counted() {
         );
         clock.advance(Duration::from_secs(600));
     }
+}
+
+#[test]
+fn limits_of_many_keys_are_counted() {
+    let (store, clock) = store(10_000);
+    let model = ModelStore::with_clock(clock.clone());
+    let quotas = [Quota::per_minute(20), Quota::per_minute(15).fixed_window()];
+    let (mut admitted, mut refused) = (0, 0);
+    for step in 0..3_000_u64 {
+        // Up to six of nine clients, in any order.
+        let clients = (0..1 + step % 6).map(|number| (step * 7 / 3 + number * (1 + step % 5)) % 9);
+        let keys: Vec<_> = clients
+            .map(|client| (client, Key::number(CLIENT, client)))
+            .collect();
+        let charges: Vec<_> = keys
+            .iter()
+            .map(|(client, key)| {
+                let quota = &quotas[usize::from(client % 2 == 0)];
+                Charge::new(LIMIT, quota, key).cost((step + client) % 4)
+            })
+            .collect();
+        let decision = check(&store, &charges);
+        let expected = block_on(model.check(&charges)).unwrap();
+        assert_eq!(decision, expected, "{step}: {charges:?}");
+        match decision.is_allowed() {
+            true => admitted += 1,
+            false => refused += 1,
+        }
+        clock.advance(Duration::from_millis(step * 37 % 2_000));
+    }
+    assert!(admitted > 500 && refused > 500, "{admitted} {refused}");
 }
 
 #[test]
