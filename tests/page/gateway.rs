@@ -1,12 +1,13 @@
 //! A gateway with the live page, for the browser of `scripts/page`.
 //!
 //! Prints the addresses of the gateway, of the admin API with and without a token, and of the metrics. The gateway
-//! counts by the header `x-api-key` and by address. For every line of input, the gateway refuses a request from each of
+//! counts by the header `x-api-key` and by address, and answers two requests for `/slow` at the same time. For every line of input, the gateway refuses a request from each of
 //! 100,000 clients. The gateway ends with the input.
 
 use std::convert::Infallible;
 use std::future::ready;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -16,9 +17,10 @@ use axum::routing::get;
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tower::{Layer, Service, service_fn};
-use tower_quota::{MemoryStore, Policy, RateLimitLayer, metrics};
+use tower_quota::{MemoryStore, Policy, RateLimitLayer, metrics, when};
 use tower_quota_admin::{AdminOptions, Role};
 use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion, WithoutRules};
+use tower_quota_shed::{LimitSettings, Priority, ShedLayer};
 
 const RULES: &str = "\
 limits:
@@ -66,7 +68,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     )
     .await?;
 
+    let shed = ShedLayer::new()
+        .limit(LimitSettings::fixed(2))?
+        .priority(Priority::Low.when(when::path("/slow")));
+    let shed_handle = shed.handle();
+    #[expect(clippy::disallowed_methods, reason = "stands for work of a second")]
+    let slow = async || tokio::time::sleep(Duration::from_secs(1)).await;
     let service = Router::new()
+        .route("/slow", get(slow))
+        .layer(shed)
         .route("/", get(|| async { "hello" }))
         .route("/search", get(|| async { "found" }))
         .route("/export", get(|| async { "exported" }));
@@ -78,7 +88,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             options
                 .title("gateway, tests")
                 .instance("test-1")
-                .store_figures("memory", move || figures.stats()),
+                .store_figures("memory", move || figures.stats())
+                .shed_layer("slow work", shed_handle.clone()),
         )
     };
     let with_token = admin(

@@ -291,6 +291,23 @@ for (const [what, stop] of [["hangs", "SIGSTOP"], ["is gone", "SIGKILL"]]) {
   });
 }
 
+test("page shows layers that shed load", async () => {
+  const other = await startGateway(process.env.GATEWAY);
+  const page = await open(browser, other.admin);
+  await logIn(page);
+  const layer = page.locator("#shedding li");
+  await layer.getByText("Layer slow work is calm: limit 2, 0 in progress").waitFor();
+  // Each request takes a second in the gateway.
+  const stop = load(other, [{ key: "ann", path: "/slow", rate: 20 }]);
+  await layer.getByText("Layer slow work sheds load: limit 2, 2 in progress").waitFor();
+  await layer.getByText(/[0-9.,]+ ms to the head of a response, [0-9.,]+ ms without pressure, [0-9,]+ low refused in ten seconds \(limit\)/).waitFor();
+  await until("the title says the state", async () => (await page.title()).startsWith("Sheds load: "));
+  await assertAccessible(page, "page of a service that sheds load");
+  stop();
+  await close(page);
+  other.stop();
+});
+
 test("page says what an outage of Redis means, and when it is over", async () => {
   const port = await freePort();
   let redis = startRedis(port);

@@ -16,6 +16,7 @@ use crate::figures::NamedFigures;
 use crate::places::{Place, Places};
 use crate::problem::{Problem, ProblemKind, Result};
 use crate::recent::Feed;
+use crate::shedding::Shedding;
 use crate::{AdminOptions, Author};
 
 #[derive(Clone)]
@@ -26,6 +27,7 @@ pub(crate) struct ApiState {
     pub(crate) title: Option<String>,
     pub(crate) instance: String,
     pub(crate) figures: Vec<NamedFigures>,
+    pub(crate) shedding: Vec<Arc<dyn Shedding>>,
     pub(crate) streams: Arc<Places>,
     checks: Arc<Places>,
     changes: Arc<Places>,
@@ -67,6 +69,7 @@ impl Api {
             title: options.title.clone(),
             instance: options.instance.clone().unwrap_or_else(this_process),
             figures: options.figures.clone(),
+            shedding: options.shedding.clone(),
             streams: Arc::new(Places::new(
                 AdminOptions::MOST_STREAMS,
                 AdminOptions::MOST_STREAMS_EACH,

@@ -40,6 +40,7 @@
 //! |---|---|
 //! | `redis` | [`StoreFigures`] of a `RedisStore`, and top clients of all instances |
 //! | `lease` | [`StoreFigures`] of leases |
+//! | `shed` | `AdminOptions::shed_layer`, for the figures of layers that shed load |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -62,6 +63,9 @@ mod protect;
 mod recent;
 mod router;
 mod routes;
+#[cfg(feature = "shed")]
+mod shed_layer;
+mod shedding;
 mod status;
 mod streams;
 

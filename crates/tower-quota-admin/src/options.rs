@@ -8,6 +8,7 @@ use tower_quota::key::ClientIp;
 use crate::AdminError;
 use crate::auth::{Role, Token};
 use crate::figures::{NamedFigures, StoreFigures};
+use crate::shedding::Shedding;
 
 /// Options of the admin [`router`](crate::router). You must choose an authentication.
 ///
@@ -27,6 +28,7 @@ pub struct AdminOptions {
     pub(crate) show_keys: bool,
     pub(crate) timeout: Option<Duration>,
     pub(crate) figures: Vec<NamedFigures>,
+    pub(crate) shedding: Vec<Arc<dyn Shedding>>,
     pub(crate) title: Option<String>,
     pub(crate) instance: Option<String>,
 }
@@ -146,6 +148,26 @@ impl AdminOptions {
     {
         self.figures
             .push((name.into(), Arc::new(move || figures().into())));
+        self
+    }
+
+    /// Adds a layer that sheds load to the health report and the live page. Give each layer a name of its own.
+    ///
+    /// ```
+    /// use tower_quota_admin::AdminOptions;
+    /// use tower_quota_shed::ShedLayer;
+    ///
+    /// let layer = ShedLayer::new();
+    /// let options = AdminOptions::new().shed_layer("api", layer.handle());
+    /// ```
+    #[cfg(feature = "shed")]
+    pub fn shed_layer(
+        mut self,
+        name: impl Into<String>,
+        handle: tower_quota_shed::ShedHandle,
+    ) -> Self {
+        let layer = crate::shed_layer::NamedShedLayer::new(name.into(), handle);
+        self.shedding.push(Arc::new(layer));
         self
     }
 

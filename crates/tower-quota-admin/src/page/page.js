@@ -94,6 +94,7 @@ function snapshot(data) {
   showState();
   if (document.hidden) return;
   showHealth(data);
+  showShedding(data.health.shedding);
   showLimits();
   const changed = earlier?.rules?.in_force?.number !== data.health.rules?.in_force?.number;
   if (!earlier || changed) refresh();
@@ -107,7 +108,7 @@ function showState() {
   state.stale = stale;
   document.body.classList.toggle("stale", stale);
   if (!snapshot) return stale ? setBadge("connection", "No answer", "bad") : undefined;
-  const { title = "tower-quota", instance, healthy } = snapshot.health;
+  const { title = "tower-quota", instance, healthy, shedding } = snapshot.health;
   const time = clock.format(snapshot.at_ms);
   const refusing = snapshot.limits.filter(({ limit }) => latest(limit)[2] > 0).length;
   setText(at("title"), title);
@@ -117,7 +118,8 @@ function showState() {
   setText(at("updated"), stale ? "" : `last update ${time}`);
   setBadge("healthy", stale ? "" : healthy ? "Healthy" : "Has problems", healthy ? "good" : "bad");
   const refuses = refusing === 1 ? "1 limit refuses" : `${refusing} limits refuse`;
-  const news = stale ? "No data" : !healthy ? "Problems" : refusing ? refuses : "Calm";
+  const sheds = shedding.some(layer => layer.is_shedding);
+  const news = stale ? "No data" : !healthy ? "Problems" : sheds ? "Sheds load" : refusing ? refuses : "Calm";
   document.title = plain(`${news}: ${title}, ${instance}`);
   if (stale && changed) showLimits();
 }
@@ -156,6 +158,26 @@ function storeText({ available, figures }, latency, outage) {
   if (isMemory) parts.unshift(`room for ${number(capacity)}`);
   if (open !== undefined) parts.unshift(open > 0 ? `breaker open (${open} of ${open + closed})` : "breaker closed");
   return [value, parts.join(", ")];
+}
+
+/** Shows the layers that shed load. */
+function showShedding(layers) {
+  const latencyText = (what, micros) => (micros === null ? "" : `${milliseconds(micros)} ms ${what}`);
+  show(at("shedding"), layers, {
+    id: ({ layer }) => layer,
+    create: () => makeRow(),
+    update: (row, { layer, limit, in_progress: used, long_bodies: long, waiting, is_shedding: sheds, refused, ...latency }) => {
+      setText(row.main, `Layer ${layer} ${sheds ? "sheds load" : "is calm"}: limit ${number(limit)}, ${number(used)} in progress`);
+      row.main.className = sheds ? "refused" : "";
+      setText(row.detail, [
+        long ? `${number(long)} long bodies` : "",
+        waiting ? `${number(waiting)} wait for a place` : "",
+        latencyText("to the head of a response", latency.latency_us),
+        latencyText("without pressure", latency.base_latency_us),
+        ...refused.map(({ priority, cause, requests }) => `${number(requests)} ${priority} refused in ten seconds (${cause})`),
+      ].filter(Boolean).join(", "));
+    },
+  });
 }
 
 // --- Limits ---

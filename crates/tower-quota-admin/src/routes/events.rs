@@ -94,6 +94,7 @@ pub(crate) fn start(api: &Api) {
 fn observe(api: &Api) {
     let ApiState { live, feed, .. } = &**api;
     ask_failed_stores(api);
+    api.shedding.iter().for_each(|layer| layer.observe());
     {
         let mut recent = feed.recent();
         recent.add(now(), unix_ms(), &live.handle().decision_totals());

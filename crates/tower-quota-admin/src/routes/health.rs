@@ -25,6 +25,7 @@ pub(crate) struct Health {
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<LiveState>,
     stores: Vec<Value>,
+    shedding: Vec<Value>,
     waiting: u64,
     refusal_cache: Value,
     mistakes: Vec<Value>,
@@ -74,6 +75,7 @@ impl Health {
             }),
             rules,
             stores,
+            shedding: api.shedding.iter().map(|layer| layer.report()).collect(),
             waiting: handle.waiting() as u64,
             refusal_cache: json!({
                 "answered": cache.answered,
@@ -138,8 +140,8 @@ fn time_of(instant: Instant) -> Time {
     Time::now().before(now().saturating_duration_since(instant))
 }
 
-/// Returns the health of this instance, its rules, stores, breakers, queues and leases. The status
-/// is always 200.
+/// Returns the health of this instance, its rules, stores, breakers, queues, leases and layers that
+/// shed load. The status is always 200.
 pub(crate) async fn health(State(api): State<Api>, reads_keys: ReadsKeys) -> Json<Health> {
     Json(Health::of(&api, reads_keys))
 }

@@ -12,6 +12,7 @@ use tower_quota_rules::TestReport;
 
 use crate::fields;
 use crate::server::{Instance, options, send};
+use crate::shedding::{overload, two_places};
 
 /// Rules with everything that an explanation names.
 const RULES: &str = "\
@@ -120,6 +121,8 @@ async fn answers_have_the_documented_fields() {
         .unwrap();
     let figures = store.clone();
     let options = options().store_figures("redis", move || figures.stats());
+    let shed = two_places();
+    let options = options.shed_layer("orders", shed.handle());
     let options = options.allow_showing_keys().title("orders");
     let mut tour = Tour {
         instance: Instance::counting(store, MemoryRules::new(), options, LiveOptions::new()).await,
@@ -172,6 +175,7 @@ async fn answers_have_the_documented_fields() {
     tour.get("/v1/top?limit=minute&show_keys=true").await;
     let ann = json!({ "limit": "minute", "key": "ann" });
     tour.post("/v1/clients/peek", ann.clone()).await;
+    overload(shed).await;
     tour.events().await;
     tour.get("/v1/health").await;
 

@@ -17,3 +17,4 @@ mod openapi;
 mod overrides;
 mod page;
 mod server;
+mod shedding;
