@@ -17,4 +17,5 @@ mod limiter;
 mod operations;
 mod quickstart;
 mod redis;
+mod shedding;
 mod throttle;
