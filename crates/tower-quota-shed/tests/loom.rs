@@ -24,7 +24,7 @@ fn no_thread_takes_a_place_above_the_bound() {
         let threads = [2, 1].map(|bound| {
             let count = Arc::clone(&count);
             thread::spawn(move || {
-                let entered = count.enter(bound, 9);
+                let entered = count.enter(bound, 9, true);
                 assert!(entered.is_none_or(|used| used <= bound));
                 if entered.is_some() {
                     let _ = count.leave();
@@ -44,8 +44,8 @@ fn free_place_is_never_refused_at_once() {
         let count = Arc::new(Count::new());
         let other = Arc::clone(&count);
         // The other thread is refused, which must not take the free place for a moment.
-        let refused = thread::spawn(move || assert_eq!(other.enter(0, 9), None));
-        assert_eq!(count.enter(1, 9), Some(1));
+        let refused = thread::spawn(move || assert_eq!(other.enter(0, 9, true), None));
+        assert_eq!(count.enter(1, 9, true), Some(1));
         refused.join().unwrap();
     });
 }
@@ -54,12 +54,12 @@ fn free_place_is_never_refused_at_once() {
 fn waiting_request_misses_no_free_place() {
     loom::model(|| {
         let count = Arc::new(Count::new());
-        assert_eq!(count.enter(1, 9), Some(1));
+        assert_eq!(count.enter(1, 9, true), Some(1));
         let other = Arc::clone(&count);
         let leaves = thread::spawn(move || other.leave());
         // A request announces that it waits, and then tries again.
         count.announce(1);
-        let has_entered = count.enter(1, 9).is_some();
+        let has_entered = count.enter(1, 9, true).is_some();
         let must_serve = leaves.join().unwrap();
         assert!(
             has_entered || must_serve,
@@ -73,7 +73,7 @@ fn body_that_becomes_long_leaves_once() {
     loom::model(|| {
         let state = Arc::new((Count::new(), Bodies::new()));
         let (count, bodies) = &*state;
-        assert_eq!(count.enter(1, 9), Some(1));
+        assert_eq!(count.enter(1, 9, true), Some(1));
         let period = bodies.begin(Duration::ZERO, count);
         let other = Arc::clone(&state);
         let ends = thread::spawn(move || {
@@ -94,11 +94,11 @@ fn body_that_becomes_long_counts_below_the_ceiling() {
     loom::model(|| {
         let state = Arc::new((Count::new(), Bodies::new()));
         let (count, bodies) = &*state;
-        assert_eq!(count.enter(1, 1), Some(1));
+        assert_eq!(count.enter(1, 1, true), Some(1));
         bodies.begin(Duration::ZERO, count);
         let other = Arc::clone(&state);
         let ages = thread::spawn(move || other.1.age(Duration::from_secs(1), &other.0));
-        assert_eq!(count.enter(1, 1), None);
+        assert_eq!(count.enter(1, 1, true), None);
         ages.join().unwrap();
         assert_eq!((count.used(), count.in_progress()), (0, 1));
     });

@@ -15,12 +15,13 @@ impl Count {
         Self(AtomicU64::new(0))
     }
 
-    /// Takes a place if fewer than `bound` are in use, and with long bodies fewer than `ceiling`. Returns the places in
-    /// use within the limit, including the new one.
-    pub(crate) fn enter(&self, bound: usize, ceiling: usize) -> Option<usize> {
+    /// Takes a place if fewer than `bound` are in use, and with long bodies fewer than `ceiling`. Without the lock of the
+    /// queue, the place is for a waiting request. Returns the places in use within the limit, including the new one.
+    pub(crate) fn enter(&self, bound: usize, ceiling: usize, has_lock: bool) -> Option<usize> {
         let mut word = self.0.load(Ordering::Acquire);
         // An increment that a refusal takes back would refuse others meanwhile.
-        while used(word) < bound && in_progress(word) < ceiling {
+        while used(word) < bound && in_progress(word) < ceiling && (has_lock || waiting(word) == 0)
+        {
             let entered = word + 1;
             let order = (Ordering::AcqRel, Ordering::Acquire);
             match self

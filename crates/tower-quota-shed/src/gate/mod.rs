@@ -110,11 +110,11 @@ impl Gate {
     ) -> Entry {
         self.places.bodies.age(now, &self.places.count);
         let limit = self.limit.get();
-        let unordered = match self.order {
-            Some(_) => limit / 2,
-            None => limit,
+        let room = match self.order {
+            Some(_) => limit.div_ceil(2),
+            None => 0,
         };
-        if let Some(place) = self.take(unordered, now, None) {
+        if let Some(place) = self.take(limit, room, now, None) {
             return Entry::Place(place);
         }
         // Before the lock, because rules and extractors are foreign code.
@@ -146,6 +146,10 @@ impl Gate {
             false if is_over => Cause::Share,
             false => Cause::Priority,
         };
+        if !order.queue.waiters.is_empty() {
+            // Long bodies may have left places to requests that wait.
+            self.serve(order, now);
+        }
         Entry::Refused(priority, cause)
     }
 
@@ -166,11 +170,17 @@ impl Gate {
         self.settings.retry_after(demand)
     }
 
-    fn take(self: &Arc<Self>, bound: usize, since: Duration, slot: Option<usize>) -> Option<Place> {
-        let in_progress = self
-            .places
-            .count
-            .enter(bound, self.settings.limit.ceiling)?;
+    /// Takes a place if this room stays below the bound and below the ceiling.
+    fn take(
+        self: &Arc<Self>,
+        bound: usize,
+        room: usize,
+        since: Duration,
+        slot: Option<usize>,
+    ) -> Option<Place> {
+        let ceiling = self.settings.limit.ceiling.saturating_sub(room);
+        let count = &self.places.count;
+        let in_progress = count.enter(bound - room, ceiling, slot.is_some())?;
         let gate = Arc::clone(self);
         Some(Place {
             gate,
@@ -193,9 +203,10 @@ impl Gate {
         // The limit may have changed between both loads.
         let most = self.limit.most().max(limit);
         let bound = order.mix.bound(level, limit, most);
-        let mut place = self.take(bound, now, Some(slot))?;
+        let room = limit.saturating_sub(bound);
+        let mut place = self.take(bound + room, room, now, Some(slot))?;
         // A level that leaves room to better levels has reached the limit at its own bound.
-        place.in_progress += limit.saturating_sub(bound);
+        place.in_progress += room;
         order.mix.admitted();
         order.shares.take(slot);
         Some(place)

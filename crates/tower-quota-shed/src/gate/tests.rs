@@ -223,6 +223,70 @@ fn queue_of_all_threads_returns_every_place() {
     );
 }
 
+#[test]
+fn newcomer_comes_after_waiting_requests_of_a_better_class() {
+    for queue in [1, 4] {
+        let gate = Arc::new(Gate::new(Settings {
+            limit: LimitSettings::default().floor(2).start(2),
+            queue: (queue, Duration::from_secs(5)),
+            ..Settings::default()
+        }));
+        let enter = |seconds, class| gate.enter(Duration::from_secs(seconds), || (class, None));
+        let mut running = Vec::new();
+        for _ in 0..2 {
+            let Entry::Place(mut place) = enter(0, Priority::Normal) else {
+                panic!("no place");
+            };
+            place.begin_body(Duration::ZERO);
+            running.push(place);
+        }
+        let Entry::Wait(_, mut waits) = enter(0, Priority::High) else {
+            panic!("no queue");
+        };
+        // The bodies are long now, so their places are free, and no request leaves.
+        let _newcomer = enter(1, Priority::Background);
+        assert!(waits.try_recv().is_ok(), "queue of {queue}");
+    }
+}
+
+#[test]
+fn long_bodies_of_low_classes_leave_room_below_the_ceiling() {
+    let gate = gate(40);
+    let mut running = Vec::new();
+    // Two of three requests are critical, so three eighths of the places are left to them.
+    for number in 0..900 {
+        let class = [Priority::Low, Priority::Critical, Priority::Critical][number % 3];
+        running.extend(enter(&gate, Duration::ZERO, class, 0));
+        if gate.places.count.used() > 30 {
+            running.remove(0);
+        }
+    }
+    running.clear();
+    let mut enter_body = |class| {
+        let mut place = enter(&gate, Duration::ZERO, class, 0)?;
+        place.begin_body(Duration::ZERO);
+        running.push(place);
+        Ok::<_, Cause>(())
+    };
+    while enter_body(Priority::Low).is_ok() {}
+    let later = Duration::from_secs(1);
+    let in_progress = gate.places.count.in_progress();
+    assert!((20..=30).contains(&in_progress), "{in_progress}");
+    assert_eq!(
+        enter(&gate, later, Priority::Low, 0).err(),
+        Some(Cause::Priority)
+    );
+    assert_eq!(gate.places.count.used(), 0, "all bodies are long");
+    let critical: Vec<_> = (in_progress..40)
+        .map(|_| enter(&gate, later, Priority::Critical, 0).unwrap())
+        .collect();
+    assert_eq!(
+        enter(&gate, later, Priority::Critical, 0).err(),
+        Some(Cause::Limit)
+    );
+    drop(critical);
+}
+
 /// A tenant of a simulation.
 struct Tenant {
     /// The requests for each request that the workers can answer.

@@ -242,7 +242,7 @@ impl Run<'_> {
             return;
         }
         self.bodies.age(Duration::from_nanos(self.now), &self.count);
-        let Some(in_progress) = self.count.enter(limit, usize::MAX) else {
+        let Some(in_progress) = self.count.enter(limit, usize::MAX, true) else {
             return;
         };
         let request = Request {
