@@ -74,9 +74,18 @@ async fn shedding_begins_and_ends_with_one_line() {
     for _ in 0..2 {
         assert_eq!(ask(&mut service, get("/")).await, 200);
     }
-    let expected = [
+    let [begin, end] = [
         "the service sheds requests",
         "the service no longer sheds requests",
     ];
-    assert_eq!(*messages.0.lock().unwrap(), expected);
+    assert_eq!(*messages.0.lock().unwrap(), [begin, end]);
+    // Without an answer in between, the next refusal ends the time of shedding and begins another one.
+    let (_running, _finish) = start(&mut service, get("/")).await;
+    for _ in 0..2 {
+        advance(Duration::from_secs(3_600)).await;
+        for _ in 0..2 {
+            assert_eq!(ask(&mut service, get("/")).await, 503);
+        }
+    }
+    assert_eq!(*messages.0.lock().unwrap(), [begin, end, begin, end, begin]);
 }

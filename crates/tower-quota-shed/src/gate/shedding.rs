@@ -24,7 +24,14 @@ impl Shedding {
         self.refused.fetch_add(1, Relaxed);
         let until = millis(now + QUIET);
         // Most refusals share their millisecond with another one, so they only read.
-        let begins = self.until.load(Relaxed) != until && self.until.swap(until, Relaxed) == 0;
+        if self.until.load(Relaxed) == until {
+            return (self.demand.load(Relaxed), false);
+        }
+        let before = self.until.swap(until, Relaxed);
+        let begins = before <= millis(now);
+        if begins && before > 0 {
+            log_end();
+        }
         (self.demand.load(Relaxed), begins)
     }
 
@@ -43,7 +50,7 @@ impl Shedding {
                 .compare_exchange(until, 0, Relaxed, Relaxed)
                 .is_ok()
         {
-            tracing::info!("the service no longer sheds requests");
+            log_end();
         }
     }
 
@@ -67,6 +74,10 @@ impl Shedding {
                 .store(if is_recent { demand } else { 0 }, Relaxed);
         }
     }
+}
+
+fn log_end() {
+    tracing::info!("the service no longer sheds requests");
 }
 
 fn millis(time: Duration) -> u64 {
