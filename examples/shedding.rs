@@ -10,7 +10,6 @@
 //!
 //! Add to your `Cargo.toml`:
 //!
-//!     tower-quota = "0.1"
 //!     tower-quota-shed = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
 //!     tokio = { version = "1", features = ["macros", "rt-multi-thread", "sync", "time"] }
@@ -28,7 +27,6 @@ use axum::{Router, response::Response};
 use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tower::{Service, ServiceExt};
-use tower_quota::when;
 use tower_quota_shed::ShedLayer;
 
 /// The connections to the dependency. With 10 ms each, the service answers 1,600 requests a second.
@@ -98,7 +96,7 @@ where
 
 #[tokio::main]
 async fn main() {
-    let shed = ShedLayer::new().exempt(when::path("/healthz"));
+    let shed = ShedLayer::new();
     let handle = shed.handle();
     let services = [service().layer(shed), service()];
     let seconds = [(); 2].map(|()| Arc::new(Mutex::new(Second::default())));

@@ -1,4 +1,7 @@
 /// The reason why the layer refused a request.
+///
+/// A refusal has the reason in the header field `tower-quota-shed-cause`, and the class of the request in
+/// `tower-quota-shed-priority`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
@@ -16,7 +19,7 @@ impl Cause {
     /// All causes.
     pub const ALL: [Self; 4] = [Self::Limit, Self::Priority, Self::Share, Self::Queue];
 
-    /// Returns the name of the cause, as in metrics.
+    /// Returns the name of the cause, as in headers and metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -6,7 +6,7 @@
 //! use tower_quota_shed::{Priority, ShedLayer};
 //!
 //! let shed = ShedLayer::new()
-//!     .exempt(when::path("/healthz"))
+//!     .exempt(when::path("/events"))
 //!     .priority(Priority::Critical.when(when::path("/checkout")))
 //!     .fair_by(key::header("x-tenant"));
 //! let handle = shed.handle();
@@ -17,7 +17,7 @@
 //!
 //! # What happens to a request
 //!
-//! 1. [Exempt](ShedLayer::exempt) requests go to the service.
+//! 1. Health checks and [exempt](ShedLayer::exempt) requests go to the service.
 //! 2. Below half of the limit, the request takes a place. The limit comes from the latency of your service.
 //! 3. Above, the [class](Priority) and the [share](ShedLayer::fair_by) of the key decide about the remaining places.
 //! 4. A request without a place [waits](ShedLayer::queue) if you allow it, or gets 503 with `Retry-After`.
@@ -29,7 +29,8 @@
 //!
 //! * **Latency is the time to the head.** The time of a body depends on how fast the client reads.
 //! * **Classes leave room instead of having places.** A class fills every place that better classes do not need.
-//! * **A refusal says nothing about other clients.** Your program learns the [cause](Cause) by [`ShedLayer::on_shed`].
+//! * **A refusal says nothing about other clients.** The header fields `tower-quota-shed-priority` and
+//!   `tower-quota-shed-cause` have the class of the request and the [cause](Cause), for callers, gateways and access logs.
 //!
 //! # Caveats
 //!
@@ -60,7 +61,6 @@ mod limit;
 pub mod metrics;
 mod priority;
 mod settings;
-mod shed;
 mod sync;
 
 pub use self::cause::Cause;
@@ -69,7 +69,6 @@ pub use self::handle::{ShedHandle, ShedStats};
 pub use self::layer::{ResponseBody, ResponseFuture, ShedLayer, ShedService};
 pub use self::limit::LimitSettings;
 pub use self::priority::Priority;
-pub use self::shed::Shed;
 
 /// Tests the code of the README and of the guide.
 #[cfg(doctest)]

@@ -9,7 +9,6 @@ use tower_quota::{Protocol, Refused, RequestHead};
 use crate::layer::problem_details;
 use crate::limit::LimitSettings;
 use crate::priority::Priority;
-use crate::shed::Shed;
 
 pub(crate) type Rule<T> = dyn Fn(&RequestHead<'_>) -> Option<T> + Send + Sync;
 
@@ -30,7 +29,6 @@ pub(crate) struct Settings {
     pub(crate) retry: (Duration, Duration),
     pub(crate) protocol: Protocol,
     pub(crate) respond: Arc<Respond>,
-    pub(crate) on_shed: Arc<dyn Fn(&Shed<'_>) + Send + Sync>,
 }
 
 /// How long a request holds its place.
@@ -50,13 +48,12 @@ impl Default for Settings {
             limit: LimitSettings::default(),
             priorities: Vec::new(),
             key: None,
-            holds: Vec::new(),
+            holds: vec![Arc::new(hold_of_health_check)],
             streams: vec!["text/event-stream".into()],
             queue: (0, Duration::ZERO),
             retry: (Duration::from_secs(1), Duration::from_secs(60)),
             protocol: Protocol::default(),
             respond: Arc::new(problem_details),
-            on_shed: Arc::new(|_| {}),
         }
     }
 }
@@ -88,6 +85,14 @@ impl Settings {
         let spread = shortest.saturating_mul(fastrand::u32(..=1_000)) / 1_000;
         (shortest + spread).min(most)
     }
+}
+
+/// Leaves out health checks by the names of gRPC and Kubernetes.
+fn hold_of_health_check(head: &RequestHead<'_>) -> Option<Hold> {
+    let path = head.uri().path();
+    let is_health_check = matches!(path, "/healthz" | "/livez" | "/readyz")
+        || path.starts_with("/grpc.health.v1.Health/");
+    is_health_check.then_some(Hold::Nothing)
 }
 
 fn first<T>(rules: &[Arc<Rule<T>>], head: &RequestHead<'_>) -> Option<T> {

@@ -3,7 +3,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use tower_quota::response::RefusalBody;
 use tower_quota::{Refused, RequestHead};
@@ -11,7 +11,9 @@ use tower_quota::{Refused, RequestHead};
 use crate::cause::Cause;
 use crate::gate::{Entry, Gate};
 use crate::priority::Priority;
-use crate::shed::Shed;
+
+static PRIORITY: HeaderName = HeaderName::from_static("tower-quota-shed-priority");
+static CAUSE: HeaderName = HeaderName::from_static("tower-quota-shed-cause");
 
 impl Gate {
     pub(super) fn arrive(self: &Arc<Self>, now: Duration, head: &RequestHead<'_>) -> Entry {
@@ -32,14 +34,14 @@ impl Gate {
         head: &RequestHead<'_>,
     ) -> Response<RefusalBody> {
         let retry_after = self.refuse(now, priority, cause);
-        (self.settings.on_shed)(&Shed {
-            head: *head,
-            priority,
-            cause,
-            retry_after,
-        });
         let respond = |refused: &Refused<'_>| (self.settings.respond)(refused);
-        Refused::overloaded(*head, retry_after).respond(self.settings.protocol, respond)
+        let refused = Refused::overloaded(*head, retry_after);
+        let mut response = refused.respond(self.settings.protocol, respond);
+        for (name, value) in [(&PRIORITY, priority.name()), (&CAUSE, cause.name())] {
+            let value = HeaderValue::from_static(value);
+            response.headers_mut().insert(name, value);
+        }
+        response
     }
 }
 

@@ -14,7 +14,6 @@ use crate::handle::ShedHandle;
 use crate::limit::LimitSettings;
 use crate::priority::Priority;
 use crate::settings::{Hold, Settings};
-use crate::shed::Shed;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -28,7 +27,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// use tower_quota_shed::{Priority, ShedLayer};
 ///
 /// let layer = ShedLayer::new()
-///     .exempt(when::path("/healthz"))
+///     .exempt(when::path("/events"))
 ///     .priority(Priority::Critical.when(when::path("/checkout")))
 ///     .fair_by(key::header("x-tenant"))
 ///     .until_head(when::path("/downloads/{*file}"))
@@ -88,8 +87,9 @@ impl ShedLayer {
 
     /// Leaves these requests out. They take no place and are never refused.
     ///
-    /// Leave out health checks, long polls and WebSockets. To limit long requests, use
-    /// [`Quota::concurrent`](tower_quota::Quota::concurrent).
+    /// Leave out long polls, event streams and WebSockets. To limit long requests, use
+    /// [`Quota::concurrent`](tower_quota::Quota::concurrent). The layer leaves out health checks at `/healthz`, `/livez`,
+    /// `/readyz`, and of the gRPC service `grpc.health.v1.Health`. Leave out the health checks at your other paths.
     pub fn exempt(self, condition: impl Condition) -> Self {
         self.hold(Hold::Nothing, condition)
     }
@@ -158,11 +158,6 @@ impl ShedLayer {
     {
         let respond = move |refused: &Refused<'_>| respond(refused).into_refusal();
         self.with(|settings| settings.respond = Arc::new(respond))
-    }
-
-    /// Calls this closure for each refused request, with the class and the cause.
-    pub fn on_shed(self, listener: impl Fn(&Shed<'_>) + Send + Sync + 'static) -> Self {
-        self.with(|settings| settings.on_shed = Arc::new(listener))
     }
 
     /// Returns a handle that shows the figures of this layer.
