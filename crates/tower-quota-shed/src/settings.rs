@@ -21,8 +21,6 @@ pub(crate) struct Settings {
     pub(crate) priorities: Vec<Arc<Rule<Priority>>>,
     pub(crate) key: Option<Arc<dyn KeyExtractor>>,
     pub(crate) holds: Vec<Arc<Rule<Hold>>>,
-    /// Content types of responses whose places end with the head.
-    pub(crate) streams: Vec<String>,
     /// The requests that may wait, and the longest wait.
     pub(crate) queue: (usize, Duration),
     /// The shortest and the longest retry time.
@@ -36,7 +34,6 @@ pub(crate) struct Settings {
 pub(crate) enum Hold {
     /// The request takes no place.
     Nothing,
-    UntilHead,
     /// A long body leaves the limit.
     WhileShort,
     UntilEnd,
@@ -49,7 +46,6 @@ impl Default for Settings {
             priorities: Vec::new(),
             key: None,
             holds: vec![Arc::new(hold_of_health_check)],
-            streams: vec!["text/event-stream".into()],
             queue: (0, Duration::ZERO),
             retry: (Duration::from_secs(1), Duration::from_secs(60)),
             protocol: Protocol::default(),

@@ -30,7 +30,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 ///     .exempt(when::path("/events"))
 ///     .priority(Priority::Critical.when(when::path("/checkout")))
 ///     .fair_by(key::header("x-tenant"))
-///     .until_head(when::path("/downloads/{*file}"))
+///     .until_end(when::path("/reports/{*file}"))
 ///     .retry_after(Duration::from_secs(2), Duration::from_secs(30))?;
 /// # let _ = layer;
 /// # Ok::<(), tower_quota_shed::ConfigError>(())
@@ -94,24 +94,12 @@ impl ShedLayer {
         self.hold(Hold::Nothing, condition)
     }
 
-    /// Ends the place of these requests with the head of the response.
-    ///
-    /// By default, the end of the body ends the place, and a body of more than 0.2 s does not count within the limit.
-    pub fn until_head(self, condition: impl Condition) -> Self {
-        self.hold(Hold::UntilHead, condition)
-    }
-
-    /// Counts these requests within the limit until the body has ended, however long the body is.
+    /// Counts these requests within the limit until the body has ended, however long the body is. By default, a body of
+    /// more than 0.2 s does not count within the limit.
     ///
     /// Use `until_end` if your service works while it sends the body. Slow readers then hold the places of other clients.
     pub fn until_end(self, condition: impl Condition) -> Self {
         self.hold(Hold::UntilEnd, condition)
-    }
-
-    /// Ends the place with the head if the content type of the response begins with this text, as for
-    /// `text/event-stream`.
-    pub fn until_head_of(self, content_type: impl Into<String>) -> Self {
-        self.with(|settings| settings.streams.push(content_type.into()))
     }
 
     /// Lets some requests wait for a place, the newest of the best class first. By default no request waits.

@@ -1,4 +1,4 @@
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Response, StatusCode};
 use http_body::Body;
 
@@ -24,15 +24,14 @@ pub(super) fn place_of_body<B: Body, E>(
         place.answered(now, Some(Kind::Failed));
         return None;
     };
-    let headers = response.headers();
-    place.answered(now, kind_of(response.status(), headers));
-    let is_over = hold == Hold::UntilHead
-        || response.body().is_end_stream()
-        || is_stream(&place.gate.settings.streams, headers);
-    if !is_over && hold == Hold::WhileShort {
+    place.answered(now, kind_of(response.status(), response.headers()));
+    if response.body().is_end_stream() {
+        return None;
+    }
+    if hold == Hold::WhileShort {
         place.begin_body(now);
     }
-    (!is_over).then_some(place)
+    Some(place)
 }
 
 /// Returns what a response says about the service, or `None` if the response is no work of the service.
@@ -52,12 +51,4 @@ fn kind_of(status: StatusCode, headers: &HeaderMap) -> Option<Kind> {
         Some(DEADLINE_EXCEEDED) => Some(Kind::Failed),
         _ => Some(Kind::Answered),
     }
-}
-
-fn is_stream(types: &[String], headers: &HeaderMap) -> bool {
-    let sent = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-    types.iter().map(String::as_bytes).any(|stream| {
-        let start = sent.and_then(|sent| sent.get(..stream.len()));
-        start.is_some_and(|start| start.eq_ignore_ascii_case(stream))
-    })
 }

@@ -25,12 +25,6 @@ impl<Svc> ShedService<Svc> {
     pub(super) const fn new(inner: Svc, gate: Arc<Gate>) -> Self {
         Self { inner, gate }
     }
-
-    /// Returns a reference to the inner service.
-    #[must_use]
-    pub const fn get_ref(&self) -> &Svc {
-        &self.inner
-    }
 }
 
 impl<Svc, B, R> Service<Request<B>> for ShedService<Svc>

@@ -121,30 +121,6 @@ async fn empty_body_holds_no_place() {
 }
 
 #[tokio::test]
-async fn stream_ends_its_place_with_the_head() {
-    let by_route = fixed(1).until_head(when::path("/events"));
-    let by_type = fixed(1).until_head_of("application/x-ndjson");
-    for (layer, kind) in [
-        (by_route, "text/plain"),
-        (fixed(1), "Text/Event-Stream; charset=utf-8"),
-        (by_type, "application/x-ndjson"),
-    ] {
-        let mut service = around(&layer);
-        let (running, finish) = start(&mut service, get("/events")).await;
-        assert_eq!(ask(&mut service, get("/")).await, 503);
-        let (_frames, content) = feed();
-        let mut response = Response::new(content);
-        response
-            .headers_mut()
-            .insert("content-type", kind.parse().unwrap());
-        finish.send(response).unwrap();
-        let answer = running.await.unwrap().unwrap();
-        assert_eq!(layer.handle().stats().in_progress, 0);
-        drop(answer);
-    }
-}
-
-#[tokio::test]
 async fn exempt_request_takes_no_place() {
     let layer = fixed(1).exempt(when::path("/events"));
     let mut service = around(&layer);
