@@ -60,7 +60,9 @@ impl Priority {
         self,
         condition: impl Condition,
     ) -> impl Fn(&RequestHead<'_>) -> Option<Self> + Send + Sync + 'static {
-        move |head: &RequestHead<'_>| condition(head).then_some(self)
+        let is_low = self as usize > Self::Normal as usize;
+        // A request in doubt, such as one with two values of a header, gets no better class.
+        move |head: &RequestHead<'_>| condition(&head.in_doubt(is_low)).then_some(self)
     }
 
     /// Returns a rule that reads the class from a header of trusted callers.

@@ -85,9 +85,10 @@ impl Settings {
 
 /// Leaves out health checks by the names of gRPC and Kubernetes.
 fn hold_of_health_check(head: &RequestHead<'_>) -> Option<Hold> {
-    let path = head.uri().path();
-    let is_health_check = matches!(path, "/healthz" | "/livez" | "/readyz")
-        || path.starts_with("/grpc.health.v1.Health/");
+    let is_health_check = head.path_matches(|path| {
+        matches!(path, "/healthz" | "/livez" | "/readyz")
+            || path.starts_with("/grpc.health.v1.Health/")
+    });
     is_health_check.then_some(Hold::Nothing)
 }
 

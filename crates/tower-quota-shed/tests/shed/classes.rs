@@ -2,7 +2,7 @@
 
 use http::Request;
 use tower::Service;
-use tower_quota::when;
+use tower_quota::{key, when};
 use tower_quota_shed::{Cause, Priority, ShedLayer};
 
 use crate::service::{around, ask, fixed, get, start};
@@ -41,6 +41,21 @@ async fn low_classes_leave_room_for_the_recent_mix() {
     let stats = layer.handle().stats();
     assert_eq!(stats.refused(Priority::Background, Cause::Priority), 1);
     assert_eq!(stats.refused(Priority::Critical, Cause::Limit), 1);
+}
+
+#[tokio::test]
+async fn doubtful_request_gets_no_better_class() {
+    for (class, expected) in [(Priority::Low, "low"), (Priority::High, "normal")] {
+        let is_crawler = when::key_in(key::header("x-client"), ["crawler"]);
+        let layer = fixed(1).priority(class.when(is_crawler));
+        let mut service = around(&layer);
+        let (_running, _finish) = start(&mut service, get("/")).await;
+        let request = Request::get("/")
+            .header("x-client", "crawler")
+            .header("x-client", "browser");
+        let refused = service.call(request.body(()).unwrap()).await.unwrap();
+        assert_eq!(refused.headers()["tower-quota-shed-priority"], expected);
+    }
 }
 
 #[tokio::test]

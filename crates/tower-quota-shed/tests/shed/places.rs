@@ -135,6 +135,15 @@ async fn exempt_request_takes_no_place() {
 }
 
 #[tokio::test]
+async fn rewritten_path_is_no_health_check() {
+    let mut service = around(&fixed(1));
+    let (_running, _finish) = start(&mut service, get("/")).await;
+    let original = axum::extract::OriginalUri("/orders/healthz".parse().unwrap());
+    let request = http::Request::get("/healthz").extension(original);
+    assert_eq!(ask(&mut service, request.body(()).unwrap()).await, 503);
+}
+
+#[tokio::test]
 async fn lost_client_returns_its_place() {
     let layer = fixed(1);
     let mut service = around(&layer);
