@@ -69,6 +69,19 @@ fn waiting_request_misses_no_free_place() {
 }
 
 #[test]
+fn newcomer_takes_no_place_of_a_waiting_request() {
+    loom::model(|| {
+        let count = Arc::new(Count::new());
+        assert_eq!(count.enter(1, 9, true), Some(1));
+        count.announce(1);
+        let other = Arc::clone(&count);
+        let leaves = thread::spawn(move || other.leave());
+        assert_eq!(count.enter(1, 9, false), None);
+        assert!(leaves.join().unwrap(), "the queue gets the place");
+    });
+}
+
+#[test]
 fn body_that_becomes_long_leaves_once() {
     loom::model(|| {
         let state = Arc::new((Count::new(), Bodies::new()));
