@@ -39,7 +39,11 @@ mod limit {
         use std::time::Duration;
 
         #[derive(Debug)]
-        pub(crate) struct Search(usize);
+        pub(crate) struct Search {
+            pub(crate) limit: usize,
+            pub(crate) latency: Option<Duration>,
+            pub(crate) base: Option<Duration>,
+        }
 
         pub(crate) struct Next {
             pub(crate) level: usize,
@@ -48,28 +52,20 @@ mod limit {
 
         impl Search {
             pub(crate) fn new(settings: LimitSettings) -> Self {
-                Self(settings.start)
+                Self {
+                    limit: settings.start,
+                    latency: None,
+                    base: None,
+                }
             }
 
             pub(crate) fn step(&mut self, window: &Window) -> Option<Next> {
                 assert!(window.completed > 0, "a window without requests");
-                self.0 -= 1;
+                self.limit -= 1;
                 Some(Next {
-                    level: self.0,
+                    level: self.limit,
                     least: Duration::from_millis(10),
                 })
-            }
-
-            pub(crate) fn limit(&self) -> usize {
-                self.0
-            }
-
-            pub(crate) fn base(&self) -> Option<Duration> {
-                None
-            }
-
-            pub(crate) fn latency(&self) -> Option<Duration> {
-                None
             }
         }
     }

@@ -44,26 +44,18 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let head = RequestHead::of(&request);
         let hold = self.gate.settings.hold_of(&head);
-        if hold == Hold::Nothing {
-            let response = self.inner.call(request);
-            let place = None;
-            return State::Running {
-                response,
-                place,
-                hold,
-            }
-            .into();
-        }
         let now = self.gate.clock.now();
-        let place = match self.gate.arrive(now, &head) {
-            Entry::Place(place) => Some(place),
-            Entry::Refused(priority, cause) => {
+        let entry = (hold != Hold::Nothing).then(|| self.gate.arrive(now, &head));
+        let place = match entry {
+            None => None,
+            Some(Entry::Place(place)) => Some(place),
+            Some(Entry::Refused(priority, cause)) => {
                 let response = Some(self.gate.respond(now, priority, cause, &head));
                 // Drop the ready service, because other requests may need its reserved permit.
                 self.inner = self.inner.clone();
                 return State::Refused { response }.into();
             }
-            Entry::Wait(priority, receiver) => {
+            Some(Entry::Wait(priority, receiver)) => {
                 let service = self.inner.clone();
                 // Drop the ready service. Its permit is for requests that do not wait.
                 self.inner = service.clone();

@@ -89,7 +89,7 @@ impl Limit {
         let closes = now.saturating_add(nanoseconds(next.least));
         self.opens.store(now, Ordering::Relaxed);
         self.closes.store(closes, Ordering::Relaxed);
-        self.limit.store(search.limit(), Ordering::Relaxed);
+        self.limit.store(search.limit, Ordering::Relaxed);
         self.level.store(next.level, Ordering::Relaxed);
         self.counts.clear();
     }
@@ -97,9 +97,9 @@ impl Limit {
     pub(crate) fn snapshot(&self) -> LimitSnapshot {
         let search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
         LimitSnapshot {
-            limit: search.limit(),
-            base: search.base(),
-            present: search.latency(),
+            limit: search.limit,
+            base: search.base,
+            present: search.latency,
         }
     }
 }

@@ -15,14 +15,16 @@ pub(crate) struct Next {
 #[derive(Debug)]
 pub(crate) struct Search {
     settings: LimitSettings,
-    limit: usize,
+    pub(crate) limit: usize,
     /// The last window at the limit, while the lower level is in force.
     upper: Option<Window>,
     is_rising: bool,
     /// The steps since the direction changed.
     steps: u32,
-    latency: Option<Duration>,
-    base: Option<Duration>,
+    /// The mean latency of the last window.
+    pub(crate) latency: Option<Duration>,
+    /// The mean latency of the last window with a short queue or without one.
+    pub(crate) base: Option<Duration>,
 }
 
 /// A relative growth of answers pays for a growth of requests in progress that is so many times larger.
@@ -57,20 +59,6 @@ impl Search {
             latency: None,
             base: None,
         }
-    }
-
-    pub(crate) const fn limit(&self) -> usize {
-        self.limit
-    }
-
-    /// Returns the mean latency of the last window.
-    pub(crate) const fn latency(&self) -> Option<Duration> {
-        self.latency
-    }
-
-    /// Returns the mean latency of the last window with a short queue or without one.
-    pub(crate) const fn base(&self) -> Option<Duration> {
-        self.base
     }
 
     /// Judges what completed in a window. Returns the next level, or `None` if the window needs more requests.

@@ -5,7 +5,7 @@ use super::sample::{Kind, Sample};
 use super::sync::{AtomicU64, Ordering, STRIPES};
 
 /// The requests that completed while one level was in force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Window {
     /// The length of the window.
     pub(crate) span: Duration,
@@ -50,7 +50,7 @@ impl Window {
 #[derive(Debug)]
 pub(crate) struct Counts([Stripe; STRIPES]);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(align(128))]
 struct Stripe {
     /// Completed requests in the upper half, and requests that met a full limit in the lower half.
@@ -75,12 +75,7 @@ thread_local! {
 
 impl Counts {
     pub(crate) fn new() -> Self {
-        Self(array::from_fn(|_| Stripe {
-            requests: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
-            in_progress: AtomicU64::new(0),
-            busy: AtomicU64::new(0),
-        }))
+        Self(array::from_fn(|_| Stripe::default()))
     }
 
     pub(crate) fn add(&self, sample: &Sample, level: usize) {
@@ -101,11 +96,7 @@ impl Counts {
     pub(crate) fn read(&self, span: Duration) -> Window {
         let mut window = Window {
             span,
-            completed: 0,
-            failed: 0,
-            full: 0,
-            in_progress: 0,
-            busy: 0,
+            ..Window::default()
         };
         for stripe in &self.0 {
             let requests = stripe.requests.load(Ordering::Relaxed);

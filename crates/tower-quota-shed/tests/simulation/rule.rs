@@ -28,8 +28,8 @@ fn search() -> Search {
 fn limit_after(upper: Window, lower: Window) -> usize {
     let mut search = search();
     assert!(search.step(&upper).unwrap().level < 100);
-    assert_eq!(search.step(&lower).unwrap().level, search.limit());
-    search.limit()
+    assert_eq!(search.step(&lower).unwrap().level, search.limit);
+    search.limit
 }
 
 #[test]
@@ -104,17 +104,17 @@ fn limit_that_refuses_nobody_stays() {
     // The load has gone while the lower level was in force.
     assert_eq!(search.step(&full(100, 5_000)).unwrap().level, 60);
     assert_eq!(search.step(&loose).unwrap().level, 100);
-    assert_eq!(search.limit(), 100);
+    assert_eq!(search.limit, 100);
 }
 
 #[test]
 fn steps_grow_while_the_direction_stays() {
     let mut search = search();
     let mut step = |answers: u64| {
-        let upper = search.limit();
+        let upper = search.limit;
         let level = search.step(&full(upper as u64, 5_000)).unwrap().level;
         search.step(&full(level as u64, answers));
-        search.limit() as i64 - upper as i64
+        search.limit as i64 - upper as i64
     };
     assert_eq!(step(3_000), 25, "the first steps are large");
     let falling: Vec<i64> = (0..7).map(|_| step(5_000)).collect();
@@ -130,10 +130,10 @@ fn floor_is_the_lowest_level() {
         ceiling: 10,
     });
     for answers in [5_000, 3_000, 5_000, 5_000, 3_000, 3_000, 3_000] {
-        let upper = search.limit();
+        let upper = search.limit;
         let level = search.step(&full(upper as u64, 5_000)).unwrap().level;
         assert!((8..upper).contains(&level));
         search.step(&full(level as u64, answers));
-        assert!((9..=10).contains(&search.limit()));
+        assert!((9..=10).contains(&search.limit));
     }
 }
