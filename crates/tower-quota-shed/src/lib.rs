@@ -35,7 +35,7 @@
 //! # Caveats
 //!
 //! * **The work in a long body is not limited** until you call [`ShedLayer::until_end`].
-//! * **Keys of shares should be authenticated.** A client with ten valid keys gets ten shares.
+//! * **Keys of shares should be authenticated.** A client with ten keys that it uses again gets ten shares.
 //! * **The service must be `Clone` and `Send`.** Put other services behind tower's `Buffer`, inside the layer.
 //! * **Only a queue needs tokio**, with a timer.
 //!

@@ -79,8 +79,8 @@ impl ShedLayer {
 
     /// Under pressure, refuses keys with more than their share of the places before the other keys of the same class.
     ///
-    /// Use an authenticated key, because a client with several keys gets several shares. Keys that a client makes up for
-    /// each request share one place with the requests without a key.
+    /// Use an authenticated key. All keys that sent one request have one share, together with the requests without a key.
+    /// A client that makes up keys and sends each key twice therefore gets many shares, like a client with many valid keys.
     pub fn fair_by(self, key: impl KeyExtractor) -> Self {
         self.with(|settings| settings.key = Some(Arc::new(key)))
     }
