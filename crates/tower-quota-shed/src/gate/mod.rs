@@ -141,12 +141,13 @@ impl Gate {
         }
         order.shares.refuse(slot);
         let is_at_ceiling = self.places.count.in_progress() >= self.settings.limit.ceiling;
-        let cause = match self.places.count.used() >= limit || is_at_ceiling {
+        let is_full = self.places.count.used() >= limit || is_at_ceiling;
+        let cause = match is_full {
             true => Cause::Limit,
             false if is_over => Cause::Share,
             false => Cause::Priority,
         };
-        if !order.queue.waiters.is_empty() {
+        if !is_full && !order.queue.waiters.is_empty() {
             // Long bodies may have left places to requests that wait.
             self.serve(order, now);
         }
