@@ -10,6 +10,7 @@
 //!
 //! Add to your `Cargo.toml`:
 //!
+//!     tower-quota = "0.1"
 //!     tower-quota-shed = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
 //!     tokio = { version = "1", features = ["macros", "rt-multi-thread", "sync", "time"] }
