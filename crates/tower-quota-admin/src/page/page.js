@@ -94,7 +94,7 @@ function snapshot(data) {
   showState();
   if (document.hidden) return;
   showHealth(data);
-  showShedding(data.health.shedding);
+  showShedding(data.health.shedding ?? []);
   showLimits();
   const changed = earlier?.rules?.in_force?.number !== data.health.rules?.in_force?.number;
   if (!earlier || changed) refresh();
@@ -108,7 +108,7 @@ function showState() {
   state.stale = stale;
   document.body.classList.toggle("stale", stale);
   if (!snapshot) return stale ? setBadge("connection", "No answer", "bad") : undefined;
-  const { title = "tower-quota", instance, healthy, shedding } = snapshot.health;
+  const { title = "tower-quota", instance, healthy, shedding = [] } = snapshot.health;
   const time = clock.format(snapshot.at_ms);
   const refusing = snapshot.limits.filter(({ limit }) => latest(limit)[2] > 0).length;
   setText(at("title"), title);

@@ -25,6 +25,7 @@ pub(crate) struct Health {
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<LiveState>,
     stores: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     shedding: Vec<Value>,
     waiting: u64,
     refusal_cache: Value,

@@ -76,5 +76,5 @@ async fn health_names_layers_that_shed_load() {
 #[tokio::test]
 async fn health_names_no_layer_without_one() {
     let health = Instance::start().await.json("/v1/health").await;
-    assert_eq!(health["shedding"], json!([]));
+    assert_eq!(health.get("shedding"), None);
 }
