@@ -213,6 +213,14 @@ impl Gate {
         Some(place)
     }
 
+    /// Gives the places of long bodies to waiting requests, because no request leaves when a body becomes long.
+    pub(crate) fn serve_after_bodies(self: &Arc<Self>, now: Duration) {
+        self.places.bodies.age(now, &self.places.count);
+        if let Some(order) = self.lock() {
+            self.serve(order, now);
+        }
+    }
+
     /// Gives free places to waiting requests.
     fn serve(self: &Arc<Self>, mut order: MutexGuard<'_, Order>, now: Duration) {
         let mut unclaimed = Vec::new();

@@ -62,7 +62,7 @@ pub(super) async fn wait<Svc, B>(
     gate: Arc<Gate>,
     priority: Priority,
     hold: Hold,
-    receiver: Receiver<Place>,
+    mut receiver: Receiver<Place>,
     mut service: Svc,
     request: Request<B>,
 ) -> Result<State<Svc::Future, Svc::Error>, Svc::Error>
@@ -70,13 +70,17 @@ where
     Svc: Service<Request<B>>,
 {
     let (_, max_wait) = gate.settings.queue;
-    let Ok(Ok(place)) = timeout(max_wait, receiver).await else {
-        let response = gate.respond(
-            gate.clock.now(),
-            priority,
-            Cause::Queue,
-            &RequestHead::of(&request),
-        );
+    let in_time = timeout(max_wait, &mut receiver).await;
+    let now = gate.clock.now();
+    let place = match in_time {
+        Ok(place) => place.ok(),
+        Err(_) => {
+            gate.serve_after_bodies(now);
+            receiver.try_recv().ok()
+        }
+    };
+    let Some(place) = place else {
+        let response = gate.respond(now, priority, Cause::Queue, &RequestHead::of(&request));
         return Ok(State::Refused {
             response: Some(response),
         });

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use http::Response;
 use tokio::task::yield_now;
 use tokio::time::advance;
 use tower::Service;
-use tower_quota_shed::{Cause, ConfigError, Priority, ShedLayer};
+use tower_quota_shed::{Cause, ConfigError, LimitSettings, Priority, ShedLayer};
 
-use crate::service::{Running, around, ask, fixed, get, hello, now, start};
+use crate::service::{Running, around, ask, feed, fixed, get, hello, now, start};
 
 fn queue(places: usize) -> ShedLayer {
     fixed(1)
@@ -53,6 +54,23 @@ async fn request_without_a_place_in_time_is_refused() {
     assert_eq!(began.elapsed(), Duration::from_millis(100));
     let stats = layer.handle().stats();
     assert_eq!(stats.refused(Priority::Normal, Cause::Queue), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_request_gets_the_place_of_a_long_body() {
+    let limit = LimitSettings::default().floor(1).start(1);
+    let layer = ShedLayer::new().limit(limit).unwrap();
+    let layer = layer.queue(1, Duration::from_secs(1)).unwrap();
+    let mut service = around(&layer);
+    let (running, finish) = start(&mut service, get("/")).await;
+    let (_frames, content) = feed();
+    finish.send(Response::new(content)).unwrap();
+    let _long = running.await.unwrap().unwrap();
+    let (waiting, finish) = start(&mut service, get("/")).await;
+    finish.send(hello()).unwrap();
+    // No request arrives or leaves meanwhile.
+    assert_eq!(status(waiting).await, 200);
+    assert_eq!(layer.handle().stats().waiting, 0);
 }
 
 #[tokio::test(start_paused = true)]
