@@ -61,7 +61,9 @@ impl FollowedRules {
                 .filter(|block| block.is_in_force(Time::now()))
         };
         // The block of another instance may not have been read yet.
-        if known().is_none() && !self.refresh().await {
+        if known().is_none()
+            && !matches!(timeout(PATIENCE, self.begin_refresh()).await, Ok(Ok(true)))
+        {
             let reason = "no answer, and this instance knows no such block";
             return Err(RuleStoreError::unavailable(self.store.name(), reason));
         }

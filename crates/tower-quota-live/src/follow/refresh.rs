@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tower_quota::Policy;
 use tower_quota_rules::{Problems, Rules};
+use tracing::Instrument;
 
 use super::in_force::InForce;
 use super::local_copy::LocalCopy;
@@ -56,6 +58,12 @@ impl FollowedRules {
                 () = pause(wait) => {}
             }
         }
+    }
+
+    /// Reads the store in a task, so that a late reading ends in order if the caller is dropped.
+    pub(crate) fn begin_refresh(self: &Arc<Self>) -> JoinHandle<bool> {
+        let shared = Arc::clone(self);
+        tokio::spawn(async move { shared.refresh().await }.in_current_span())
     }
 
     pub(crate) async fn refresh(self: &Arc<Self>) -> bool {

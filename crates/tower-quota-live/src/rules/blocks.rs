@@ -85,7 +85,7 @@ impl LiveRules {
     /// Returns the removed entry, if any.
     ///
     /// # Errors
-    /// Returns [`ChangeError::Store`] if this instance does not know the entry, and the store fails.
+    /// Returns [`ChangeError::Store`] if this instance does not know the entry, and the store does not answer within a second.
     pub async fn unblock(&self, id: &str, by: impl Into<By>) -> Result<Option<Block>, ChangeError> {
         let (shared, id, by) = (Arc::clone(&self.shared), id.to_owned(), by.into());
         let change = async move { shared.remove_block(&id, by).await };

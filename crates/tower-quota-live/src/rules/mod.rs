@@ -67,12 +67,7 @@ impl LiveRules {
         let changes = shared.store.changes();
         let prepared = shared.prepare().await;
         prepared.map_err(|invalid| StartError::Fallback(invalid.to_string()))?;
-        // Run the refresh in a task, so that a late one ends in order and cannot overtake the next.
-        let first = tokio::spawn({
-            let shared = Arc::clone(&shared);
-            async move { shared.refresh().await }.in_current_span()
-        });
-        let first = tokio::time::timeout(shared.options.start, first).await;
+        let first = tokio::time::timeout(shared.options.start, shared.begin_refresh()).await;
         if shared.in_force.load().is_none() {
             let error = shared.start_error(first.is_err());
             if let StartError::Empty { store } = &error {
@@ -140,10 +135,7 @@ impl LiveRules {
 
     /// Reads the store now. Returns whether the store answered.
     pub async fn refresh(&self) -> bool {
-        let shared = Arc::clone(&self.shared);
-        self.to_its_end(async move { shared.refresh().await })
-            .await
-            .unwrap_or(false)
+        self.shared.begin_refresh().await.unwrap_or(false)
     }
 
     /// Runs a change to its end in a task, even if the caller is dropped.

@@ -1,7 +1,7 @@
 //! Tests blocks and allowances on all instances.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use http::{Request, StatusCode};
@@ -12,7 +12,7 @@ use tower_quota_live::{
     BlockKind, BlockTarget, ChangeError, LiveOptions, MemoryRules, NewBlock, NewVersion, RuleStore,
 };
 
-use crate::fixture::{DAY, Instance, eventually, new, redis_rules, yaml};
+use crate::fixture::{DAY, Instance, PATIENCE, eventually, new, redis_rules, yaml};
 
 const BY_ADDRESS: &str =
     "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: client_ip }]";
@@ -438,4 +438,35 @@ async fn hash_of_unknown_scope_is_refused() {
         "no limit counts by \"header usr\": give one of header user"
     );
     assert_eq!(instance.live.blocks(), []);
+}
+
+#[tokio::test]
+async fn unblock_waits_for_no_endless_reading() {
+    let (begun, has_begun) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let released = Mutex::new(released);
+    let options = LiveOptions::new().on_document(move |document| {
+        if document.to_text().contains("6 per") {
+            begun.send(()).unwrap();
+            released.lock().unwrap().recv().ok();
+        }
+    });
+    let instance = Instance::start(MemoryRules::new(), options).await;
+    instance.put(new(5)).await;
+    let block = instance.block(BlockTarget::Text("ann")).await;
+    let live = instance.live.clone();
+    let reading = tokio::spawn(async move { live.put(None, new(6)).await });
+    eventually("the reading has begun", async || {
+        has_begun.try_recv().is_ok()
+    })
+    .await;
+    // Another instance may know the first block.
+    let unblock = async |id| tokio::time::timeout(PATIENCE, instance.live.unblock(id, "ops")).await;
+    let unknown = unblock("0123456789abcdef").await.unwrap();
+    assert!(unknown.is_err(), "{unknown:?}");
+    assert_eq!(unblock(&block.id).await.unwrap().unwrap(), Some(block));
+    assert_eq!(instance.ask("ann").await, 200);
+    assert!(!reading.is_finished());
+    drop(release);
+    reading.await.unwrap().unwrap();
 }
