@@ -1,6 +1,6 @@
 use core::mem;
+use std::env;
 use std::path::PathBuf;
-use std::{env, fs};
 
 use clap::Args;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use tower_quota_rules::Rules;
 use super::headers::CountedHeaders;
 use super::read::{LogSource, read};
 use super::replay::Replay;
-use super::report::{html, report, requests_in_progress};
+use super::report::{report, requests_in_progress};
 use super::share::Share;
 use super::suggest::suggest;
 use super::tally::Tally;
@@ -35,9 +35,6 @@ pub(crate) struct SimulateArguments {
     /// option.
     #[arg(long = "header", value_name = "HEADER=FIELD", value_parser = header_source)]
     headers: Vec<HeaderSource>,
-    /// Writes a report with charts to this file, as a single page without outside resources.
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
     /// Suggests the lowest quota of this limit that refuses few enough clients. Reads the log
     /// several times.
     #[arg(long, value_name = "LIMIT")]
@@ -70,19 +67,12 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Ended {
         let text = "--suggest reads the log several times: give a file instead of -";
         return Err(Failure::Usage(text.into()));
     }
-    let (report, tallies) = replay(arguments, &documents)?;
-    if let Some(path) = &arguments.html {
-        fs::write(path, html::page(&report, &tallies)).map_err(Failure::at(path.display()))?;
-    }
-    Output::answer(report)
+    Output::answer(replay(arguments, &documents)?)
 }
 
 /// Replays the log through `documents`. The first document is the new rules, the second the old
 /// ones.
-fn replay(
-    arguments: &SimulateArguments,
-    documents: &[Rules],
-) -> Result<(Value, Vec<Tally>), Failure> {
+fn replay(arguments: &SimulateArguments, documents: &[Rules]) -> Result<Value, Failure> {
     let source = LogSource {
         path: &arguments.log,
         headers: &arguments.headers,
@@ -136,7 +126,7 @@ fn replay(
     let changed = [newly_refused, newly_admitted];
     let mut notes = headers.notes(lines.requests);
     notes.extend(requests_in_progress(document));
-    let report = report(
+    Ok(report(
         &lines,
         &tallies,
         changed,
@@ -144,8 +134,7 @@ fn replay(
         suggestion,
         evicted,
         arguments.top,
-    );
-    Ok((report, tallies))
+    ))
 }
 
 const KEY_SEED_VARIABLE: &str = "TOWER_QUOTA_KEY_SEED";

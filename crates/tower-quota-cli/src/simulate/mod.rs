@@ -13,7 +13,6 @@ mod peak;
 mod read;
 mod replay;
 mod report;
-mod series;
 mod service;
 mod share;
 mod suggest;

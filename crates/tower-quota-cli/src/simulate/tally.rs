@@ -9,7 +9,6 @@ use tower_quota_rules::{Document, OverText, readable_key};
 
 use super::outcome::ReplayOutcome;
 use super::peak::Peak;
-use super::series::Series;
 use crate::log::time;
 
 /// The counts of a replay. Their size grows with the number of clients.
@@ -19,8 +18,6 @@ pub(super) struct Tally {
     outcomes: BTreeMap<ReplayOutcome, u64>,
     busiest_admitted_second: Peak,
     pub(super) limits: Vec<LimitTally>,
-    #[serde(skip)]
-    pub(super) series: Series,
     #[serde(skip)]
     clients: HashMap<ClientId, ClientTally>,
     #[serde(skip)]
@@ -74,7 +71,6 @@ impl Tally {
     pub(super) fn finish(&mut self, micros: u64) -> ReplayOutcome {
         let outcome = self.last.take().unwrap_or_default();
         *self.outcomes.entry(outcome).or_default() += 1;
-        self.series.count(micros, outcome.is_admitted());
         if outcome.is_admitted() {
             self.busiest_admitted_second.count(micros);
         }

@@ -1,6 +1,3 @@
-mod chart;
-pub(super) mod html;
-
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
