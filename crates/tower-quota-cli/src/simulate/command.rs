@@ -1,4 +1,3 @@
-use core::mem;
 use std::env;
 use std::path::PathBuf;
 
@@ -10,8 +9,6 @@ use super::headers::CountedHeaders;
 use super::read::{LogSource, read};
 use super::replay::Replay;
 use super::report::{report, requests_in_progress};
-use super::share::Share;
-use super::suggest::suggest;
 use super::tally::Tally;
 use crate::failure::Failure;
 use crate::log::{HeaderSource, header_source};
@@ -35,17 +32,6 @@ pub(crate) struct SimulateArguments {
     /// option.
     #[arg(long = "header", value_name = "HEADER=FIELD", value_parser = header_source)]
     headers: Vec<HeaderSource>,
-    /// Suggests the lowest quota of this limit that refuses few enough clients. Reads the log
-    /// several times.
-    #[arg(long, value_name = "LIMIT")]
-    suggest: Option<String>,
-    /// The share of clients that the suggested quota may refuse at least once.
-    #[arg(long, value_name = "SHARE", default_value = "0.1%")]
-    hit: Share,
-    /// Leaves attackers out of the suggestion. Attackers are clients with more than this many times
-    /// the requests of the median client.
-    #[arg(long, value_name = "TIMES", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    leave_out: u32,
     /// The number of clients to list.
     #[arg(long, value_name = "CLIENTS", default_value_t = 20)]
     top: usize,
@@ -63,10 +49,6 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Ended {
     if let Some(old) = &arguments.old {
         documents.push(arguments.load.load(old)?);
     }
-    if arguments.suggest.is_some() && arguments.log.as_os_str() == "-" {
-        let text = "--suggest reads the log several times: give a file instead of -";
-        return Err(Failure::Usage(text.into()));
-    }
     Output::answer(replay(arguments, &documents)?)
 }
 
@@ -82,18 +64,16 @@ fn replay(arguments: &SimulateArguments, documents: &[Rules]) -> Result<Value, F
     let mut sides = Vec::new();
     for rules in documents {
         let tally = Tally::new(seed, arguments.show_keys);
-        sides.push(Replay::new(rules, tally, Tally::note).map_err(&failure)?);
+        sides.push(Replay::new(rules, tally).map_err(&failure)?);
     }
     let [mut newly_refused, mut newly_admitted] = [0; 2];
     let document = documents[0].document();
     let mut headers = CountedHeaders::of(document);
     let lines = read(source, |micros, request| {
         headers.count(request.headers());
-        let mut outcomes = sides.iter_mut().map(|replay| {
-            replay.decide(micros, request.clone());
-            replay.notes().finish(micros).is_admitted()
-        });
-        if let (Some(new), Some(old)) = (outcomes.next(), outcomes.next()) {
+        let mut sides = sides.iter_mut();
+        let mut is_admitted = || Some(sides.next()?.decide(micros, request.clone()));
+        if let (Some(new), Some(old)) = (is_admitted(), is_admitted()) {
             newly_refused += u64::from(old && !new);
             newly_admitted += u64::from(new && !old);
         }
@@ -106,23 +86,12 @@ fn replay(arguments: &SimulateArguments, documents: &[Rules]) -> Result<Value, F
             lines.unreadable_lines
         )));
     }
-    let suggestion = match &arguments.suggest {
-        Some(limit) => Some(suggest(
-            document,
-            limit,
-            arguments.hit,
-            arguments.leave_out,
-            source,
-        )?),
-        None => None,
-    };
     let evicted = sides.iter().map(Replay::evicted).sum();
-    let mut tallies = Vec::new();
-    for (replay, rules) in sides.iter().zip(documents) {
-        let mut tally = mem::take(&mut *replay.notes());
-        tally.describe_limits(rules.document());
-        tallies.push(tally);
-    }
+    let documents = documents.iter().map(Rules::document);
+    let tallies = sides.iter().zip(documents);
+    let tallies: Vec<Tally> = tallies
+        .map(|(side, document)| side.tally(document))
+        .collect();
     let changed = [newly_refused, newly_admitted];
     let mut notes = headers.notes(lines.requests);
     notes.extend(requests_in_progress(document));
@@ -131,7 +100,6 @@ fn replay(arguments: &SimulateArguments, documents: &[Rules]) -> Result<Value, F
         &tallies,
         changed,
         notes,
-        suggestion,
         evicted,
         arguments.top,
     ))

@@ -3,7 +3,7 @@
 //! `read` reads the log. A `replay` decides requests like a service. It is the layer over a memory
 //! store, with a `clock` that shows the time of the log, around a `service` that sends the logged
 //! responses. The `tally` counts decisions, and `headers` the headers that requests lack. `report`
-//! shows the counts. `suggest` searches for a quota.
+//! shows the counts.
 
 mod clock;
 mod command;
@@ -14,8 +14,6 @@ mod read;
 mod replay;
 mod report;
 mod service;
-mod share;
-mod suggest;
 mod tally;
 
 pub(crate) use self::command::{SimulateArguments, run as command};

@@ -1,5 +1,6 @@
 //! Decides the requests of a log by a document, in the time of the log.
 
+use core::mem;
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
@@ -12,17 +13,18 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tower_layer::Layer;
 use tower_quota::response::RefusalBody;
-use tower_quota::{Decided, MemoryStore, RateLimit, RateLimitLayer};
-use tower_quota_rules::Rules;
+use tower_quota::{MemoryStore, RateLimit, RateLimitLayer};
+use tower_quota_rules::{Document, Rules};
 use tower_service::Service;
 
 use super::clock::LogClock;
 use super::service::LoggedService;
+use super::tally::Tally;
 use crate::log::LoggedResponse;
 
-/// A document over a log, and the notes about its decisions.
-pub(super) struct Replay<N> {
-    notes: Arc<Mutex<N>>,
+/// A document over a log, and the tally of its decisions.
+pub(super) struct Replay {
+    tally: Arc<Mutex<Tally>>,
     service: RateLimit<LoggedService, MemoryStore>,
     store: MemoryStore,
     clock: LogClock,
@@ -40,28 +42,23 @@ const ENTRIES: usize = 10_000_000;
 
 const STEP_MICROS: u64 = 1_000;
 
-impl<N: Send + 'static> Replay<N> {
-    /// Creates a replay. Calls `note` with every decision and its time in microseconds since 1970.
-    pub(super) fn new(
-        rules: &Rules,
-        notes: N,
-        note: impl Fn(&mut N, &Decided<'_>, u64) + Send + Sync + 'static,
-    ) -> io::Result<Self> {
-        let notes = Arc::new(Mutex::new(notes));
-        let noted = Arc::clone(&notes);
+impl Replay {
+    pub(super) fn new(rules: &Rules, tally: Tally) -> io::Result<Self> {
+        let tally = Arc::new(Mutex::new(tally));
+        let noted = Arc::clone(&tally);
         let clock = LogClock::default();
         let store = MemoryStore::with_clock(ENTRIES, clock.clone());
         let time = clock.clone();
         let layer = RateLimitLayer::new(store.clone(), rules.policy())
             .headers([])
             .on_refused(|_| Response::new(RefusalBody::default()))
-            .on_decision(move |decided| note(&mut lock(&noted), decided, time.micros()));
+            .on_decision(move |decided| lock(&noted).note(decided, time.micros()));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
             .build()?;
         Ok(Self {
-            notes,
+            tally,
             service: layer.layer(LoggedService),
             store,
             clock,
@@ -73,7 +70,8 @@ impl<N: Send + 'static> Replay<N> {
         })
     }
 
-    pub(super) fn decide(&mut self, micros: u64, request: Request<LoggedResponse>) {
+    /// Decides a request, and returns whether the request is admitted.
+    pub(super) fn decide(&mut self, micros: u64, request: Request<LoggedResponse>) -> bool {
         self.clock.set(micros);
         self.waiting.follow(micros);
         let mut response = Box::pin(self.service.call(request));
@@ -90,10 +88,14 @@ impl<N: Send + 'static> Replay<N> {
                 });
             }
         }
+        lock(&self.tally).finish(micros)
     }
 
-    pub(super) fn notes(&self) -> MutexGuard<'_, N> {
-        lock(&self.notes)
+    /// Takes the tally, with what the document says about its limits.
+    pub(super) fn tally(&self, document: &Document) -> Tally {
+        let mut tally = mem::take(&mut *lock(&self.tally));
+        tally.describe_limits(document);
+        tally
     }
 
     pub(super) fn evicted(&self) -> u64 {
@@ -101,9 +103,9 @@ impl<N: Send + 'static> Replay<N> {
     }
 }
 
-/// Locks the notes. Only a single thread replays, and a panic ends the command.
-fn lock<N>(notes: &Mutex<N>) -> MutexGuard<'_, N> {
-    notes.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks the tally. Only a single thread replays, and a panic ends the command.
+fn lock(tally: &Mutex<Tally>) -> MutexGuard<'_, Tally> {
+    tally.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Waiting {

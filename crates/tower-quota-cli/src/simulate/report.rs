@@ -5,8 +5,6 @@ use tower_quota::Algorithm;
 use tower_quota_rules::Document;
 
 use super::read::Lines;
-use super::share::Share;
-use super::suggest::Suggestion;
 use super::tally::Tally;
 
 pub(super) fn report(
@@ -14,7 +12,6 @@ pub(super) fn report(
     tallies: &[Tally],
     [newly_refused, newly_admitted]: [u64; 2],
     rule_notes: Vec<String>,
-    suggestion: Option<Suggestion>,
     evicted: u64,
     top: usize,
 ) -> Value {
@@ -22,8 +19,8 @@ pub(super) fn report(
     for (name, tally) in ["new", "old"].into_iter().zip(tallies) {
         report[name] = json!(tally);
         for (position, limit) in tally.limits.iter().enumerate() {
-            let share = Share::of(limit.clients_hit, limit.clients);
-            report[name]["limits"][position]["clients_hit_share"] = json!(share);
+            let share = share(limit.clients_hit, limit.clients);
+            report[name]["limits"][position]["clients_hit_share"] = share.into();
         }
         report[name]["clients"] = tally.most_limited(top).into();
     }
@@ -36,12 +33,15 @@ pub(super) fn report(
     }
     let mut notes = notes(lines, evicted);
     notes.extend(rule_notes);
-    if let Some(suggestion) = suggestion {
-        report["suggestion"] = suggestion.json;
-        notes.extend(suggestion.notes);
-    }
     report["notes"] = notes.into();
     report
+}
+
+/// Returns a share in percent, rounded up, so a small part never appears as zero.
+fn share(part: u64, all: u64) -> String {
+    let millionths = (u128::from(part) * 1_000_000).div_ceil(u128::from(all.max(1)));
+    let text = format!("{}.{:04}", millionths / 10_000, millionths % 10_000);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// Returns a note about limits of requests in progress, which a log cannot replay.

@@ -68,13 +68,15 @@ impl Tally {
         }
     }
 
-    pub(super) fn finish(&mut self, micros: u64) -> ReplayOutcome {
+    /// Counts the outcome of a request, and returns whether the request is admitted.
+    pub(super) fn finish(&mut self, micros: u64) -> bool {
         let outcome = self.last.take().unwrap_or_default();
         *self.outcomes.entry(outcome).or_default() += 1;
-        if outcome.is_admitted() {
+        let is_admitted = outcome.is_admitted();
+        if is_admitted {
             self.busiest_admitted_second.count(micros);
         }
-        outcome
+        is_admitted
     }
 
     pub(super) fn note(&mut self, decided: &Decided<'_>, micros: u64) {
@@ -167,7 +169,7 @@ impl Tally {
 }
 
 /// Returns a hash that hides the key. Services with this seed show the same hash.
-pub(super) fn hash(key: &Key<'_>, seed: &[u8; 16]) -> u64 {
+fn hash(key: &Key<'_>, seed: &[u8; 16]) -> u64 {
     u64::try_from(key.digest(seed) >> 64).unwrap_or_default()
 }
 
