@@ -1,5 +1,4 @@
 use core::time::Duration;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,10 +39,9 @@ impl Client {
                  network is private"
             )));
         }
-        let authorities = ca.map(read_authorities).transpose()?;
         let mut settings = Agent::config_builder();
         if address.starts_with("https://") {
-            settings = settings.tls_config(trusting(authorities.as_deref()));
+            settings = settings.tls_config(trusting(ca)?);
         }
         let agent = settings
             .timeout_global(Some(timeout))
@@ -99,29 +97,29 @@ fn bearer(token: &str) -> Result<HeaderValue, Failure> {
     Ok(value)
 }
 
-/// Reads a file of certificates in PEM, with at least one certificate.
-fn read_authorities(path: &Path) -> Result<Vec<u8>, Failure> {
-    let unusable = |reason: String| Failure::Usage(format!("{}: {reason}", path.display()));
-    let pem = fs::read(path).map_err(|error| unusable(error.to_string()))?;
-    if CertificateDer::pem_slice_iter(&pem).any(|found| found.is_ok()) {
-        Ok(pem)
-    } else {
-        let text = "there is no certificate in it: give a file in PEM";
-        Err(unusable(text.into()))
-    }
-}
-
-fn trusting(authorities: Option<&[u8]>) -> TlsConfig {
-    let certificates = match authorities {
-        Some(pem) => CertificateDer::pem_slice_iter(pem).flatten().collect(),
+fn trusting(ca: Option<&Path>) -> Result<TlsConfig, Failure> {
+    let certificates = match ca {
+        Some(path) => read_authorities(path)?,
         None => rustls_native_certs::load_native_certs().certs,
     };
+    let certificates = certificates.iter();
     let certificates: Vec<_> = certificates
-        .iter()
         .map(|certificate| Certificate::from_der(certificate).to_owned())
         .collect();
-    TlsConfig::builder()
+    let config = TlsConfig::builder()
         .root_certs(RootCerts::Specific(Arc::new(certificates)))
-        .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()))
-        .build()
+        .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()));
+    Ok(config.build())
+}
+
+/// Reads a file of certificates in PEM, with at least one certificate.
+fn read_authorities(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
+    let found = CertificateDer::pem_file_iter(path).map_err(Failure::at(path.display()))?;
+    let found: Vec<_> = found.flatten().collect();
+    match found.is_empty() {
+        true => Err(Failure::at(path.display())(
+            "there is no certificate in it: give a file in PEM",
+        )),
+        false => Ok(found),
+    }
 }
