@@ -16,56 +16,39 @@ pub(crate) struct Contexts {
     services: BTreeMap<String, Context>,
 }
 
-/// A service. Never print the token.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Context {
     pub(super) admin: String,
-    token: Option<String>,
-    token_file: Option<PathBuf>,
+    pub(super) token_file: Option<PathBuf>,
     pub(super) ca: Option<PathBuf>,
 }
 
-/// Lists the services of the file, without tokens.
+/// Lists the services of the file.
 pub(crate) fn list() -> Ended {
     let services = Contexts::read()?.services;
-    let rows: Vec<Value> = services
-        .iter()
-        .map(|(name, context)| context.row(name))
-        .collect();
-    Output::answer(rows.into())
+    let rows = services.into_iter().map(|(name, context)| {
+        json!({ "name": name, "admin": context.admin, "token_file": context.token_file })
+    });
+    Output::answer(rows.collect::<Vec<Value>>().into())
 }
 
 impl Contexts {
     pub(super) fn read() -> Result<Self, Failure> {
         let path = path()?;
         let text = fs::read_to_string(&path).map_err(Failure::at(path.display()))?;
-        // The text of the error has no lines of the file, which may have tokens.
+        // The message has no lines of the file, which may have a token by mistake.
         let mut services: BTreeMap<String, Context> = toml::from_str(&text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start));
             let line = before.unwrap_or_default().matches('\n').count() + 1;
             Failure::Usage(format!("{}:{line}: {}", path.display(), error.message()))
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        for (name, context) in &mut services {
-            if context.token.is_some() && context.token_file.is_some() {
-                let text = format!(
-                    "{}: {name} has a token and a token_file: remove one",
-                    path.display()
-                );
-                return Err(Failure::Usage(text));
-            }
-            for file in [&mut context.token_file, &mut context.ca]
-                .into_iter()
-                .flatten()
-            {
+        for context in services.values_mut() {
+            let files = [&mut context.token_file, &mut context.ca];
+            for file in files.into_iter().flatten() {
                 *file = folder.join(&*file);
             }
-        }
-        if services.values().any(|context| context.token.is_some()) && is_readable_by_others(&path)
-        {
-            let path = path.display();
-            eprintln!("warning: other users can read the tokens in {path}: run chmod 600 {path}");
         }
         Ok(Self { path, services })
     }
@@ -88,26 +71,6 @@ impl Context {
             ..Self::default()
         }
     }
-
-    pub(super) fn token(&self) -> Result<Option<String>, Failure> {
-        match &self.token_file {
-            Some(path) => read_token(path).map(Some),
-            None => Ok(self.token.clone()),
-        }
-    }
-
-    fn row(&self, name: &str) -> Value {
-        let token = match (&self.token, &self.token_file) {
-            (Some(_), _) => "in the file".into(),
-            (None, Some(path)) => path.display().to_string(),
-            (None, None) => String::new(),
-        };
-        json!({ "name": name, "admin": self.admin, "token": token })
-    }
-}
-
-pub(super) fn read_token(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(Failure::at(path.display()))
 }
 
 fn path() -> Result<PathBuf, Failure> {
@@ -118,16 +81,4 @@ fn path() -> Result<PathBuf, Failure> {
         Failure::Usage("there is no folder for contexts: set XDG_CONFIG_HOME or HOME".into())
     })?;
     Ok(config.join("tower-quota/contexts.toml"))
-}
-
-#[cfg(unix)]
-fn is_readable_by_others(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-
-    fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o044 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_readable_by_others(_: &Path) -> bool {
-    false
 }

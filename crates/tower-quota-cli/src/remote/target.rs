@@ -1,15 +1,15 @@
 //! Reads the target of a command, which is the admin API of a service.
 
 use core::time::Duration;
-use std::env;
 use std::path::PathBuf;
+use std::{env, fs};
 
 use clap::Args;
 use http::request::Builder;
 use tower_quota_rules::{DurationText, TextError};
 
 use super::api::Api;
-use super::contexts::{Context, Contexts, read_token};
+use super::contexts::{Context, Contexts};
 use super::http::{Client, TOKEN_VARIABLE};
 use crate::failure::Failure;
 use crate::output::Ended;
@@ -77,9 +77,9 @@ impl TargetArguments {
 
     pub(crate) fn connect(&self) -> Result<Api, Failure> {
         let service = self.service()?;
-        let token = match &self.token_file {
-            Some(path) => Some(read_token(path)?),
-            None => service.token()?.or_else(|| variable(TOKEN_VARIABLE)),
+        let token = match self.token_file.as_ref().or(service.token_file.as_ref()) {
+            Some(path) => Some(fs::read_to_string(path).map_err(Failure::at(path.display()))?),
+            None => variable(TOKEN_VARIABLE),
         };
         let ca = self.ca.as_deref().or(service.ca.as_deref());
         Ok(Api {
