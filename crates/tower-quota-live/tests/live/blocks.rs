@@ -194,10 +194,10 @@ async fn unknown_scope_is_an_error() {
 
 /// Returns a document with a penalty. If `most` is 10m, the second refusal in a row reaches the
 /// last step.
-fn with_penalty(key: &str, most: &str, block: &str) -> NewVersion {
+fn with_penalty(key: &str, most: &str) -> NewVersion {
     let document = format!(
         "limits: [{{ name: all, quota: 2/minute, key: {key}, missing: share, penalty: {{ after: 1, step: 10m, most: {most}, \
-         block: {block} }} }}]"
+         block: everywhere }} }}]"
     );
     yaml(document)
 }
@@ -209,7 +209,7 @@ async fn client_at_last_step_is_blocked_everywhere() {
         Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new()).await
     };
     let [one, other] = [start().await, start().await];
-    let document = with_penalty("header user", "10m", "everywhere");
+    let document = with_penalty("header user", "10m");
     one.put(document).await;
     // The client does not stop; the instance looks at it once a second.
     one.until_status("mallory", 403).await;
@@ -241,7 +241,7 @@ async fn client_at_last_step_is_blocked_everywhere() {
 #[tokio::test]
 async fn unblocked_client_stays_free_until_refused() {
     let instance = Instance::in_memory().await;
-    let document = with_penalty("header user", "10m", "everywhere");
+    let document = with_penalty("header user", "10m");
     instance.put(document).await;
     let until_blocked = async |client: &str| {
         instance.until_status(client, 403).await;
@@ -258,7 +258,7 @@ async fn unblocked_client_stays_free_until_refused() {
 #[tokio::test]
 async fn client_below_last_step_is_not_blocked() {
     let instance = Instance::in_memory().await;
-    let document = with_penalty("header user", "20m", "everywhere");
+    let document = with_penalty("header user", "20m");
     instance.put(document).await;
     // Two requests are admitted, a refusal is free, and the next one is the first of two steps.
     for _ in 0..4 {
@@ -295,7 +295,7 @@ async fn penalty_of_shadow_limit_blocks_no_client() {
 #[tokio::test]
 async fn ended_allowance_exempts_no_client() {
     let instance = Instance::in_memory().await;
-    let document = with_penalty("header user", "10m", "everywhere");
+    let document = with_penalty("header user", "10m");
     instance.put(document).await;
     let allow = NewBlock::allow(Duration::from_millis(30), "ops");
     instance
@@ -304,34 +304,6 @@ async fn ended_allowance_exempts_no_client() {
         .await
         .unwrap();
     instance.until_status("mallory", 403).await;
-}
-
-#[tokio::test]
-async fn penalty_blocks_network_of_address() {
-    let instance = Instance::in_memory().await;
-    let document = with_penalty("client_ip", "10m", "network");
-    instance.put(document).await;
-    eventually("it is blocked", async || {
-        from(&instance, "203.0.113.7").await == 403
-    })
-    .await;
-    assert_eq!(instance.live.blocks()[0].id, "203.0.113.0/24");
-    assert_eq!(from(&instance, "203.0.113.99").await, 403);
-    assert_eq!(from(&instance, "203.0.114.7").await, 200);
-}
-
-#[tokio::test]
-async fn address_as_api_key_blocks_no_network() {
-    let instance = Instance::in_memory().await;
-    let document = with_penalty("header user", "10m", "network");
-    instance.put(document).await;
-    let forged = "203.0.113.7";
-    instance.until_status(forged, 403).await;
-    assert_eq!(
-        from(&instance, forged).await,
-        200,
-        "the client of that address did nothing"
-    );
 }
 
 #[tokio::test]

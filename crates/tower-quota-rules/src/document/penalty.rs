@@ -28,9 +28,6 @@ pub struct PenaltyRule {
 pub enum PenaltyBlock {
     /// All requests with the client's key.
     Everywhere,
-    /// All requests from the client's network, a /24 (IPv6: a /48). Clients without an address are
-    /// blocked everywhere.
-    Network,
 }
 
 impl PenaltyRule {

@@ -204,10 +204,7 @@ fn limit() -> impl Strategy<Value = LimitRule> {
         StoreFailureRule::Refuse,
         StoreFailureRule::Local,
     ]);
-    let block = of(select(vec![
-        PenaltyBlock::Everywhere,
-        PenaltyBlock::Network,
-    ]));
+    let block = of(Just(PenaltyBlock::Everywhere));
     let penalty = (1_u64..99, of(duration()), of(duration()), block).prop_map(
         |(after, step, most, block)| PenaltyRule {
             after,
