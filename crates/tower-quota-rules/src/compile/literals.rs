@@ -3,7 +3,7 @@
 use crate::document::PathMatch;
 use crate::text::PathRegex;
 
-pub(crate) fn segments_of_path(path: &PathMatch) -> Vec<Option<String>> {
+pub(super) fn segments_of_path(path: &PathMatch) -> Vec<Option<String>> {
     match path {
         PathMatch::Pattern(pattern) => segments_of_pattern(pattern.as_str()),
         PathMatch::Regex { regex } => segments_of_regex(regex),
@@ -11,7 +11,7 @@ pub(crate) fn segments_of_path(path: &PathMatch) -> Vec<Option<String>> {
 }
 
 /// Returns the segments of a gRPC service or method, which begin the path.
-pub(crate) fn segments_of_call(name: &str) -> Vec<Option<String>> {
+pub(super) fn segments_of_call(name: &str) -> Vec<Option<String>> {
     name.split('/').map(|part| Some(part.into())).collect()
 }
 

@@ -24,6 +24,5 @@ mod tiers;
 pub(crate) use self::compiled::{Compiled, compile};
 pub(crate) use self::key_patterns::KeyPatterns;
 pub(crate) use self::keys::client_ip;
-pub(crate) use self::literals::{segments_of_call, segments_of_path};
 pub use self::networks::Networks;
 pub(crate) use self::tiers::{Granted, TierSource};

@@ -1,8 +1,6 @@
 //! Tests of documents that replace others.
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
-use std::fmt::Write as _;
-
 use tower_quota_rules::Rules;
 
 const WHOLE: &str = "\
@@ -75,37 +73,4 @@ fn lost_limits_are_named_with_their_overrides() {
         "warning: limits: the limit \"second\" of the old rules is gone, and its overrides by operators (2) have no effect: put it \
          back, if that is not meant"
     );
-}
-
-#[test]
-fn limits_on_different_paths_do_not_add_up() {
-    let mut text = String::from("limits:\n");
-    for number in 0..10_000 {
-        writeln!(
-            text,
-            "  - {{ name: limit-{number}, quota: 9/minute, when: {{ path: /v1/resource-{number} }} }}"
-        )
-        .unwrap();
-    }
-    assert_eq!(rules(&text).warnings().to_string(), "");
-    for (when, together) in [
-        ("path: \"/{kind}/NUMBER\"", 1),
-        ("path: \"/v1/NUMBER/{*rest}\"", 1),
-        ("host: \"NUMBER.example.com\"", 1),
-        ("grpc_method: a.B/NUMBER", 1),
-        ("path: { regex: \"^/v1/NUMBER/x\" }", 1),
-        ("path: \"/v1/{id}\", method: GET", 100),
-        ("header: { x-number: NUMBER }", 100),
-    ] {
-        let limits = (0..100).map(|number| {
-            let when = when.replace("NUMBER", &format!("n{number}"));
-            format!("{{ name: l{number}, quota: 9/minute, when: {{ {when} }} }}")
-        });
-        let limits: Vec<String> = limits.collect();
-        let said = rules(&format!("limits: [{}]", limits.join(", ")))
-            .warnings()
-            .to_string();
-        let expected = format!("{together} limits may apply");
-        assert_eq!(said.contains(&expected), together > 1, "{when}: {said}");
-    }
 }

@@ -360,3 +360,33 @@ fn test_of_document_compares_quotas_not_texts() {
         assert!(!own_test(quota, other), "{quota} {other}");
     }
 }
+
+#[test]
+fn route_with_too_many_limits_is_refused() {
+    let document = |of_route: usize, more: &str| {
+        let limits = |name: &str, count: usize| -> Vec<String> {
+            let limit = |number| format!("{{ name: {name}{number}, quota: 9/minute{more} }}");
+            (0..count).map(limit).collect()
+        };
+        let (all, route) = (limits("all", 30), limits("route", of_route));
+        let text = format!(
+            "limits: [{}]\nroutes: [{{ match: {{ path: /a }}, limits: [{}] }}]",
+            all.join(", "),
+            route.join(", ")
+        );
+        Rules::parse(&text).map(|rules| rules.warnings().to_string())
+    };
+    assert_eq!(document(2, "").unwrap(), "");
+    let problems = document(3, "").unwrap_err().to_string();
+    assert!(
+        problems.contains("routes[0].limits") && problems.contains("\"route2\" is the 33rd"),
+        "{problems}"
+    );
+    for conditional in [
+        ", missing: skip",
+        ", when: { method: GET }",
+        ", shadow: true",
+    ] {
+        assert_eq!(document(3, conditional).unwrap(), "", "{conditional}");
+    }
+}
