@@ -28,10 +28,6 @@ struct Kept {
     current: Option<u64>,
     versions: BTreeMap<u64, Version>,
     blocks: HashMap<String, Block>,
-    /// The ids of the latest changed blocks, with the revision of the change.
-    changes: VecDeque<(u64, String)>,
-    /// The revision of the last change that `changes` has dropped.
-    dropped: u64,
     records: VecDeque<AuditRecord>,
 }
 
@@ -46,8 +42,6 @@ impl Default for Kept {
             current: None,
             versions: BTreeMap::new(),
             blocks: HashMap::new(),
-            changes: VecDeque::new(),
-            dropped: began,
             records: VecDeque::new(),
         }
     }
@@ -110,33 +104,6 @@ impl Kept {
         Ok(())
     }
 
-    fn mark(&mut self, id: &str) {
-        self.changes.push_back((self.revision + 1, id.to_owned()));
-        if self.changes.len() > MOST_BLOCKS
-            && let Some((revision, _)) = self.changes.pop_front()
-        {
-            self.dropped = revision;
-        }
-    }
-
-    fn changes_since(&self, known: Option<u64>, now: Time) -> BlockChanges {
-        let in_force = |block: &&Block| block.is_in_force(now);
-        let known = known.filter(|known| (self.dropped..=self.revision).contains(known));
-        let Some(known) = known else {
-            return BlockChanges::all(self.blocks.values().filter(in_force).cloned());
-        };
-        let latest = self.changes.iter().rev();
-        let latest = latest.take_while(|(revision, _)| *revision > known);
-        let changed = latest.map(|(_, id)| {
-            let block = self.blocks.get(id).filter(in_force);
-            (id.clone(), block.cloned())
-        });
-        BlockChanges {
-            is_complete: false,
-            changed: changed.collect(),
-        }
-    }
-
     fn make_room(&mut self, is_of_penalty: bool) -> Result<(), RuleStoreError> {
         if self.blocks.len() >= MOST_BLOCKS {
             let now = Time::now();
@@ -150,7 +117,6 @@ impl Kept {
         let soonest = of_penalties.min_by_key(|block| block.until);
         let id = soonest.ok_or(RuleStoreError::TooManyBlocks)?.id.clone();
         self.blocks.remove(&id);
-        self.mark(&id);
         Ok(())
     }
 }
@@ -166,11 +132,13 @@ impl RuleStore for MemoryRules {
 
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
         let (kept, now) = (self.lock(), Time::now());
+        let in_force = |block: &&Block| block.is_in_force(now);
         let state = (known != Some(kept.revision)).then(|| StoreState {
             revision: kept.revision,
             began: kept.began,
             current: kept.current,
-            blocks: kept.changes_since(known, now),
+            // All blocks are in memory, so a list of the changed ones would save little.
+            blocks: BlockChanges::all(kept.blocks.values().filter(in_force).cloned()),
             ..StoreState::default()
         });
         ready(Ok(state))
@@ -218,7 +186,6 @@ impl BlockStore for MemoryRules {
             let mut restored = Vec::new();
             for block in lost.changed.values().flatten() {
                 if !kept.blocks.contains_key(&block.id) {
-                    kept.mark(&block.id);
                     kept.blocks.insert(block.id.clone(), block.clone());
                     restored.push(block.id.clone());
                 }
@@ -237,17 +204,13 @@ impl BlockStore for MemoryRules {
                 Some(_) => {}
                 None => kept.make_room(block.is_of_penalty())?,
             }
-            kept.mark(&block.id);
             let before = kept.blocks.insert(block.id.clone(), block);
             Ok(before.filter(in_force))
         }))
     }
 
     fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
-        ready(self.change(|kept| {
-            kept.mark(id);
-            Ok(kept.blocks.remove(id))
-        }))
+        ready(self.change(|kept| Ok(kept.blocks.remove(id))))
     }
 
     fn record(&self, record: AuditRecord) -> Reply<'_, ()> {

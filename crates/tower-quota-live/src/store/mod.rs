@@ -65,7 +65,7 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// Returns the number of the version in force.
     ///
     /// Returns a state only if the revision has changed. A [`BlockStore`] adds the blocks changed since
-    /// the known revision.
+    /// the known revision, or all blocks.
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>>;
 
     /// Returns a version, unless the store has dropped it.
