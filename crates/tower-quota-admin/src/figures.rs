@@ -36,12 +36,6 @@ impl StoreFigures {
         self.unavailable = unavailable;
         self
     }
-
-    #[cfg(any(feature = "redis", feature = "lease"))]
-    const fn failing_with_layer(mut self) -> Self {
-        self.fails_with_layer = true;
-        self
-    }
 }
 
 impl From<MemoryStats> for StoreFigures {
@@ -62,7 +56,7 @@ impl From<MemoryStats> for StoreFigures {
 impl From<tower_quota_redis::RedisStats> for StoreFigures {
     fn from(stats: tower_quota_redis::RedisStats) -> Self {
         let errors = stats.errors;
-        Self::new([
+        let mut figures = Self::new([
             ("breakers_closed", stats.closed_partitions as u64),
             ("breakers_open", stats.open_partitions as u64),
             ("queued", stats.queued as u64),
@@ -78,26 +72,8 @@ impl From<tower_quota_redis::RedisStats> for StoreFigures {
             ("errors_lost", errors.lost),
             ("errors_unreadable", errors.unreadable),
             ("errors_other", errors.other),
-        ])
-        .unavailable(stats.open_partitions > 0)
-        .failing_with_layer()
-    }
-}
-
-#[cfg(feature = "lease")]
-impl From<tower_quota_lease::LeaseStats> for StoreFigures {
-    fn from(stats: tower_quota_lease::LeaseStats) -> Self {
-        Self::new([
-            ("by_lease", stats.by_lease),
-            ("by_store", stats.by_store),
-            ("refused_here", stats.refused_here),
-            ("renewals", stats.renewals),
-            ("units_leased", stats.units_leased),
-            ("units_returned", stats.units_returned),
-            ("units_lost", stats.units_lost),
-            ("units_held", stats.units_held),
-            ("keys", stats.keys as u64),
-        ])
-        .failing_with_layer()
+        ]);
+        figures.fails_with_layer = true;
+        figures.unavailable(stats.open_partitions > 0)
     }
 }

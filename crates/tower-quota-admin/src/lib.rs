@@ -39,7 +39,6 @@
 //! | feature | adds |
 //! |---|---|
 //! | `redis` | [`StoreFigures`] of a `RedisStore`, and top clients of all instances |
-//! | `lease` | [`StoreFigures`] of leases |
 //! | `shed` | `AdminOptions::shed_layer`, for the figures of layers that shed load |
 
 #![forbid(unsafe_code)]

@@ -132,7 +132,7 @@ impl AdminOptions {
     }
 
     /// Adds the figures of a store to the health report. The store may be a memory store, a Redis
-    /// store (feature `redis`), leases (feature `lease`), or your own.
+    /// store (feature `redis`), or your own.
     ///
     /// ```
     /// use tower_quota::MemoryStore;

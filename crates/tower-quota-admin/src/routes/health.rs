@@ -141,7 +141,7 @@ fn time_of(instant: Instant) -> Time {
     Time::now().before(now().saturating_duration_since(instant))
 }
 
-/// Returns the health of this instance, its rules, stores, breakers, queues, leases and layers that
+/// Returns the health of this instance, its rules, stores, breakers, queues and layers that
 /// shed load. The status is always 200.
 pub(crate) async fn health(State(api): State<Api>, reads_keys: ReadsKeys) -> Json<Health> {
     Json(Health::of(&api, reads_keys))
