@@ -3,10 +3,13 @@
 
 mod command;
 mod complaints;
+mod connecting;
 #[cfg(unix)]
 mod contexts;
 mod offline;
 mod service;
 mod services;
 mod simulate;
+mod target;
 mod terminal;
+mod versions;
