@@ -44,7 +44,6 @@ mod text;
 mod tier;
 
 pub use self::code_parts::CodeParts;
-pub use self::compile::Networks;
 pub use self::difference::{ChangeKind, Difference};
 pub use self::document::{
     AssignRule, ClientIpRule, Defaults, Document, Expected, Grant, Grants, KeyRule, LimitRule,

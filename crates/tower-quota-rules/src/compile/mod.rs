@@ -18,11 +18,9 @@ mod keys;
 mod limits;
 mod literals;
 mod matches;
-mod networks;
 mod tiers;
 
 pub(crate) use self::compiled::{Compiled, compile};
 pub(crate) use self::key_patterns::KeyPatterns;
 pub(crate) use self::keys::client_ip;
-pub use self::networks::Networks;
 pub(crate) use self::tiers::{Granted, TierSource};

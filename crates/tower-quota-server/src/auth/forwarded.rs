@@ -7,7 +7,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use tower_quota::RequestHead;
 use tower_quota::key::{ClientIp, Proxies, Source, client_ip};
-use tower_quota_rules::Networks;
+use tower_quota::when::try_network_range;
 
 use crate::http::{HttpOptions, Problem, TOKEN, only, with_plain_path};
 
@@ -18,7 +18,7 @@ const AUTHORITY: HeaderName = HeaderName::from_static("x-forwarded-host");
 
 /// The fields of gateways, and the proxies that may send them.
 pub(super) struct Forwarded {
-    trusted: Networks<()>,
+    trusted: Vec<(IpAddr, IpAddr)>,
     client_ip: ClientIp,
 }
 
@@ -31,14 +31,15 @@ impl Forwarded {
         Self {
             trusted: networks
                 .iter()
-                .map(|network| (network.to_net(), ()))
+                .filter_map(|network| try_network_range(network.as_str()).ok())
                 .collect(),
             client_ip: client_ip().behind(proxies, Source::XForwardedFor),
         }
     }
 
     pub(super) fn trusts(&self, peer: IpAddr) -> bool {
-        self.trusted.find(peer).next().is_some()
+        let mut trusted = self.trusted.iter();
+        trusted.any(|(first, last)| (*first..=*last).contains(&peer))
     }
 
     /// Returns the request of the client, with the client as the peer.
