@@ -1,9 +1,9 @@
 use axum::extract::State;
 use serde::Serialize;
-use tower_quota::explain::{self, ExplainedLimit};
-use tower_quota::{ClientKey, HandleError, Key, RequestHead};
+use tower_quota::explain;
+use tower_quota::{ClientKey, HandleError, RequestHead};
 use tower_quota_live::Listing;
-use tower_quota_rules::{Explanation, QuotaSource, SampleRequest, readable_key};
+use tower_quota_rules::{Explanation, SampleRequest, readable_key};
 
 use super::document::in_force;
 use super::end::invalid;
@@ -34,22 +34,29 @@ pub(crate) async fn explain(
     let request = rules.request(&sample).map_err(invalid)?;
     let head = RequestHead::of(&request).of_sample();
     let explained = api.live.handle().explain(&head);
-    let (overrides, keys) = (overrides(&api, &explained), keys(&explained));
+    // Read the keys before their texts replace them.
+    let limits = match &explained {
+        explain::Explained::Limited(limits) => &limits[..],
+        _ => &[],
+    };
+    let clients = limits.iter().map(|limit| {
+        let source = api.live.override_source(limit.name.as_str(), &limit.key);
+        (limit.key.clone(), source)
+    });
+    let clients: Vec<_> = clients.collect();
     let mut explanation = rules.explain_as(&head, explained, &|key| match show {
         true => readable_key(key),
         false => api.live.key_hash(key),
     });
-    for (limit, source) in explanation.limits.iter_mut().zip(overrides) {
+    let mut left = Vec::new();
+    for (limit, (key, source)) in explanation.limits.iter_mut().zip(clients) {
         if let Some(source) = source {
             limit.source = source;
         }
-    }
-    let mut left = Vec::new();
-    for (limit, key) in explanation.limits.iter().zip(&keys) {
         let handle = api.live.handle();
         let peeked = match handle.peek(&limit.name, ClientKey::Request(head)).await {
             // Requests without the key may share one, which no request has.
-            Err(HandleError::UnreadableKey(_)) => handle.peek(&limit.name, key).await,
+            Err(HandleError::UnreadableKey(_)) => handle.peek(&limit.name, &key).await,
             peeked => peeked,
         };
         left.push(Status::of(&api, peeked?));
@@ -59,22 +66,4 @@ pub(crate) async fn explain(
         listed: api.live.listing_of_request(&head),
         left,
     }))
-}
-
-fn keys(explained: &explain::Explained) -> Vec<Key<'static>> {
-    match explained {
-        explain::Explained::Limited(limits) => {
-            limits.iter().map(|limit| limit.key.clone()).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Returns the operator's override of each limit that decides, if any.
-fn overrides(api: &Api, explained: &explain::Explained) -> Vec<Option<QuotaSource>> {
-    let explain::Explained::Limited(limits) = explained else {
-        return Vec::new();
-    };
-    let source = |limit: &ExplainedLimit| api.live.override_source(limit.name.as_str(), &limit.key);
-    limits.iter().map(source).collect()
 }
