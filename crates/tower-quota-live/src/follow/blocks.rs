@@ -9,7 +9,6 @@ use tower_quota::{Key, Name, TopClient, TopWindow};
 
 use super::shared::FollowedRules;
 use crate::blocks::{Block, BlockKind, NewBlock};
-use crate::store::RuleStoreError;
 use crate::time::Time;
 use crate::wait::{now, pause};
 
@@ -30,12 +29,12 @@ impl FollowedRules {
                 continue;
             }
             for client in self.handle.top_refused(TopWindow::Minute) {
-                let penalty = penalties.get(&client.limit);
-                if let Some(longest) = penalty
-                    && has_reached(&client, *longest, last_look)
-                    && let Err(error) = self.block_client(&client, *longest).await
+                if let Some(longest) = penalties.get(&client.limit).copied()
+                    && has_reached(&client, longest, last_look)
                 {
-                    tracing::warn!(%error, "a client that ignores its penalty could not be blocked");
+                    // A client must not wait for the block of another one, which takes a second while the store hangs.
+                    let shared = Arc::clone(&self);
+                    tokio::spawn(async move { shared.block_client(&client, longest).await });
                 }
             }
         }
@@ -54,16 +53,12 @@ impl FollowedRules {
         blocking.collect()
     }
 
-    async fn block_client(
-        &self,
-        client: &TopClient,
-        length: Duration,
-    ) -> Result<(), RuleStoreError> {
+    async fn block_client(&self, client: &TopClient, length: Duration) {
         let text = client.text().filter(|_| self.options.readable_keys);
         let target = self.blocks.target(&client.key, text);
         let known = self.blocks.get(&target.id());
         if known.is_some_and(|known| known.is_in_force(Time::now())) {
-            return Ok(());
+            return;
         }
         let limit = client.limit;
         let reason = format!("asked \"{limit}\" again and again while it was refused");
@@ -71,7 +66,9 @@ impl FollowedRules {
         new.kind = BlockKind::Block {
             limit: Some(limit.to_string()),
         };
-        self.put_block(Block::new(target, new)).await.map(drop)
+        if let Err(error) = self.put_block(Block::new(target, new)).await {
+            tracing::warn!(%error, "a client that ignores its penalty could not be blocked");
+        }
     }
 }
 

@@ -442,3 +442,37 @@ async fn unblock_waits_for_no_endless_reading() {
     drop(release);
     reading.await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn penalised_clients_wait_for_no_endless_reading() {
+    let (begun, has_begun) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let released = Mutex::new(released);
+    let options = LiveOptions::new().on_document(move |document| {
+        if document.to_text().contains("3/minute") {
+            begun.send(()).unwrap();
+            released.lock().unwrap().recv().ok();
+        }
+    });
+    let instance = Instance::start(MemoryRules::new(), options).await;
+    instance.put(with_penalty("header user", "10m")).await;
+    let live = instance.live.clone();
+    let next = yaml("limits: [{ name: all, quota: 3/minute }]");
+    let reading = tokio::spawn(async move { live.put(None, next).await });
+    eventually("the reading has begun", async || {
+        has_begun.try_recv().is_ok()
+    })
+    .await;
+    // The store takes a second to fail for each client, so one after the other would take longer than the test waits.
+    let users: Vec<String> = (0..40).map(|number| format!("mallory-{number}")).collect();
+    eventually("all are blocked", async || {
+        for user in &users {
+            instance.ask(user).await;
+        }
+        instance.live.blocks().len() == users.len()
+    })
+    .await;
+    assert!(!reading.is_finished());
+    drop(release);
+    reading.await.unwrap().unwrap();
+}
