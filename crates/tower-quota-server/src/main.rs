@@ -7,6 +7,9 @@ use tower_quota_server::logs;
 use tower_quota_server::options::{Command, Options};
 use tower_quota_server::serve::{BoundServer, StartError, check};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let options = match Options::read(std::env::args_os()) {
