@@ -19,6 +19,8 @@ const SLOTS: usize = 1 << 14;
 const FIRST_WINDOW: i64 = 65_535;
 /// The most streams of a connection if the server names no number.
 const MOST_STREAMS: usize = 1_024;
+/// A connection is lost after so long without an answer, so that a suite ends with a server that stands still.
+const SILENCE: Duration = Duration::from_secs(30);
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -110,6 +112,8 @@ impl Connection {
     ) -> Outcome<(Self, Receiver)> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
         stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(SILENCE))?;
+        stream.set_write_timeout(Some(SILENCE))?;
         let shared = Arc::new(Shared {
             began,
             planned: (0..SLOTS).map(|_| AtomicU32::new(0)).collect(),

@@ -18,6 +18,8 @@ const CONNECTIONS: usize = 4;
 pub(crate) const IN_FLIGHT: usize = 256;
 /// Envoy's default timeout. A request that has not been sent or answered until then is late.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
+/// The load before the measured span, longer than a lease, so that leases are measured in use and not at their start.
+const WARM_UP: Duration = Duration::from_millis(600);
 /// The longest wait for the last answers.
 const DRAIN: Duration = Duration::from_secs(2);
 /// The longest sleep, after which the load looks for room again.
@@ -32,6 +34,7 @@ pub(crate) struct OpenLoop<'a> {
     pub(crate) protocol: Protocol,
     /// Requests per second.
     pub(crate) rate: f64,
+    /// The measured time, after the warm-up.
     pub(crate) span: Duration,
     /// The most requests in flight, on all connections together.
     pub(crate) in_flight: usize,
@@ -63,7 +66,7 @@ impl OpenLoop<'_> {
         // Some systems end a sleep 50 us late to save power, and keep to it where they permit no less.
         let _ = fs::write("/proc/self/timerslack_ns", "1000");
         let answers = Arc::new(Answers::default());
-        let (began, warm_up) = (now(), self.span / 4);
+        let (began, warm_up) = (now(), WARM_UP);
         let (mut connections, mut receivers) = (Vec::new(), Vec::new());
         for _ in 0..CONNECTIONS {
             let (connection, receiver) =
@@ -82,7 +85,7 @@ impl OpenLoop<'_> {
         let before = (now(), Counted::read(&answers), self.cpu());
         let first = load.next;
         load.given_up = 0;
-        load.send(self, self.span, &mut value);
+        load.send(self, warm_up + self.span, &mut value);
         let after = (now(), Counted::read(&answers), self.cpu());
         let (planned, given_up) = (load.next - first, load.given_up);
         load.drain();
