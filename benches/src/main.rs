@@ -94,8 +94,6 @@ enum Task {
     DistributedNode(distributed::Node),
     #[command(hide = true)]
     ReloadNode(reload::Node),
-    #[command(hide = true)]
-    PlainGrpc { port: u16 },
     /// A fixed number of decisions, for `scripts/instructions` to count. Without a case, the names of all.
     #[command(hide = true)]
     Work {
@@ -202,7 +200,6 @@ fn main() -> ExitCode {
         Task::FloodWorker(scene) => flood::worker(&scene),
         Task::DistributedNode(node) => distributed::node(&node),
         Task::ReloadNode(node) => reload::node(&node),
-        Task::PlainGrpc { port } => server::plain(port),
         Task::Work { case, decisions } => work::run(case.as_deref(), decisions),
         Task::Time { cases } => work::time(&cases),
         Task::Conditions => serde_json::to_string(&Conditions::present(false, load))

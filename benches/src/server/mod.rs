@@ -6,10 +6,10 @@
 mod calls;
 mod connection;
 mod open_loop;
+#[cfg(test)]
 mod plain;
 mod process;
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,9 +20,8 @@ use tower_quota_dev::RedisServer;
 
 use self::calls::{Calls, Users};
 use self::connection::Protocol;
-use self::open_loop::{Figures, IN_FLIGHT, OpenLoop};
-pub(crate) use self::plain::serve as plain;
-use self::process::{Cores, Server, free_port, redis_cpu, server_program};
+use self::open_loop::{Figures, IN_FLIGHT, OpenLoop, PATIENCE};
+use self::process::{Cores, Server, built_program, free_port, redis_cpu};
 use crate::Outcome;
 use crate::report::{Cell, Report, Table};
 use crate::turns::{Round, in_turns, now};
@@ -33,8 +32,6 @@ const BUSY: Users = Users::Returning(64);
 const FLOOD: f64 = 250_000.0;
 /// The longest 99th percentile of a rate that counts as sustained, in microseconds.
 const BOUND: f64 = 2_000.0;
-/// The default of Envoy's circuit breaker.
-const MOST_IN_FLIGHT: usize = 1_024;
 /// Where `scripts/gateways` installs Envoy.
 const ENVOY: &str = "target/tools/envoy-1.40.0/envoy/_bin/envoy";
 
@@ -63,7 +60,7 @@ pub(crate) fn run(quick: bool, envoy: Option<&Path>) -> Outcome<Report> {
     let limits = tempfile::tempdir()?;
     fs::write(limits.path().join("limits.yaml"), calls::limits(0))?;
     let bench = Bench {
-        program: server_program()?,
+        program: built_program("tower-quota-server")?,
         limits,
         span: Duration::from_millis(if quick { 400 } else { 1_500 }),
         rounds: if quick { 1 } else { 3 },
@@ -107,8 +104,8 @@ impl Bench {
             let (contender, calls) = (*contender, &calls);
             Box::new(move || {
                 let running = self.start_contender(contender)?;
-                let most = self.load(&running, calls, FLOOD, IN_FLIGHT)?;
-                let half = self.load(&running, calls, most.rate / 2.0, IN_FLIGHT)?;
+                let most = self.load(&running, calls, FLOOD, PATIENCE)?;
+                let half = self.load(&running, calls, most.rate / 2.0, PATIENCE)?;
                 Ok((most, half))
             })
         };
@@ -148,7 +145,7 @@ impl Bench {
         let running = self.start_contender(contender)?;
         for tenths in (1..10).rev() {
             let rate = rate * f64::from(tenths) / 10.0;
-            let figures = self.load(&running, calls, rate, IN_FLIGHT)?;
+            let figures = self.load(&running, calls, rate, PATIENCE)?;
             if figures.p99 <= BOUND {
                 return Ok(figures.rate.round());
             }
@@ -173,7 +170,7 @@ impl Bench {
                 let contender = *contender;
                 Box::new(move || {
                     let running = self.start_contender(contender)?;
-                    let figures = self.load(&running, calls, FLOOD, IN_FLIGHT)?;
+                    let figures = self.load(&running, calls, FLOOD, PATIENCE)?;
                     Ok(1e6 / figures.cpu[0])
                 })
             };
@@ -193,7 +190,7 @@ impl Bench {
             let (contender, calls) = (*contender, &calls);
             Box::new(move || {
                 let running = self.start_contender(contender)?;
-                self.load(&running, calls, capacity * 8.0, MOST_IN_FLIGHT)
+                self.load(&running, calls, capacity * 8.0, Duration::ZERO)
             })
         };
         let all = in_turns(self.rounds, CONTENDERS.iter().map(round).collect())?;
@@ -262,6 +259,7 @@ impl Bench {
                         rate,
                         span: self.span,
                         in_flight,
+                        wait: PATIENCE,
                         meters: vec![
                             Box::new(|| front.cpu()),
                             Box::new(|| behind.server.cpu()),
@@ -343,14 +341,15 @@ impl Bench {
         running: &Running,
         calls: &Calls,
         rate: f64,
-        in_flight: usize,
+        wait: Duration,
     ) -> Outcome<Figures> {
         let load = OpenLoop {
             port: running.server.port,
             protocol: Protocol::Grpc,
             rate,
             span: self.span,
-            in_flight,
+            in_flight: IN_FLIGHT,
+            wait,
             meters: vec![
                 Box::new(|| running.server.cpu()),
                 Box::new(|| running.redis_cpu()),
@@ -366,8 +365,8 @@ impl Bench {
     fn start_contender_on(&self, cores: Cores, contender: &str) -> Outcome<Running> {
         let port = free_port()?;
         if contender == PLAIN {
-            let mut command = cores.command(&env::current_exe()?);
-            command.args(["plain-grpc", &port.to_string()]);
+            let mut command = cores.command(&built_program("plain-grpc")?);
+            command.arg(port.to_string());
             let server = ready(Server::start(command, port)?)?;
             return Ok(Running {
                 server,

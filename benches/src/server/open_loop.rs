@@ -38,6 +38,8 @@ pub(crate) struct OpenLoop<'a> {
     pub(crate) span: Duration,
     /// The most requests in flight, on all connections together.
     pub(crate) in_flight: usize,
+    /// The longest wait of a request while so many are in flight. Zero as for a circuit breaker.
+    pub(crate) wait: Duration,
     /// The seconds of CPU that each of these has used.
     pub(crate) meters: Vec<Box<dyn Fn() -> f64 + 'a>>,
 }
@@ -131,7 +133,7 @@ impl OpenLoop<'_> {
 struct Sent {
     began: Instant,
     next: u64,
-    /// Requests that were not sent within the patience.
+    /// Requests that found no place in time.
     given_up: u64,
     connections: Vec<Connection>,
 }
@@ -157,8 +159,8 @@ impl Sent {
                     value(&mut bytes);
                     connections[(from + step) % count].push(planned(self.next), &bytes);
                 } else {
-                    // What has waited for so long would be late.
-                    let oldest = elapsed.saturating_sub(PATIENCE).as_secs_f64() * load.rate;
+                    // What has waited for so long fails in the gateway.
+                    let oldest = elapsed.saturating_sub(load.wait).as_secs_f64() * load.rate;
                     let oldest = (oldest as u64).max(self.next);
                     self.given_up += oldest - self.next;
                     self.next = oldest;
@@ -226,7 +228,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::OpenLoop;
+    use super::{OpenLoop, PATIENCE};
     use crate::server::calls::{Calls, Users};
     use crate::server::connection::Protocol;
     use crate::server::{plain, process};
@@ -235,7 +237,7 @@ mod tests {
     #[test]
     fn every_planned_request_is_answered() {
         let port = process::free_port().unwrap();
-        thread::spawn(move || plain(port).map_err(|error| error.to_string()));
+        thread::spawn(move || plain::serve(port).map_err(|error| error.to_string()));
         let mut call = Vec::new();
         let calls = Calls::named("k", 10, Users::Returning(9));
         calls.writer()(&mut call);
@@ -246,6 +248,7 @@ mod tests {
             rate: 250.0,
             span: Duration::from_secs(4),
             in_flight: 4_000,
+            wait: PATIENCE,
             meters: vec![Box::new(|| 0.0)],
         };
         let figures = load.run(calls.writer()).unwrap();

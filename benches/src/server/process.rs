@@ -145,13 +145,13 @@ pub(crate) fn free_port() -> io::Result<u16> {
         .port())
 }
 
-/// Returns the built server, next to this program.
-pub(crate) fn server_program() -> Outcome<PathBuf> {
-    let program = env::current_exe()?.with_file_name("tower-quota-server");
+/// Returns a program that was built next to this one.
+pub(crate) fn built_program(name: &str) -> Outcome<PathBuf> {
+    let program = env::current_exe()?.with_file_name(name);
     match program.exists() {
         true => Ok(program),
         false => Err(format!(
-            "{} is missing: build it with the same profile, `cargo build --release -p tower-quota-server`",
+            "{} is missing: build it with the same profile, `cargo build --release -p tower-quota-server -p tower-quota-bench`",
             program.display()
         )
         .into()),
