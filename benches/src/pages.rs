@@ -9,14 +9,15 @@ use crate::drawings;
 use crate::report::{Report, two_digits};
 
 /// The pages with figures, and the suites that each shows in a region of its own.
-const PAGES: [(&str, &[&str]); 7] = [
+const PAGES: [(&str, &[&str]); 8] = [
     ("memory", &["memory", "threads", "flood", "instructions"]),
     ("layer", &["layer"]),
     ("redis", &["redis", "readme", "distance"]),
     ("distributed", &["distributed", "outage", "simulation"]),
     ("rules", &["rules", "reload", "operations"]),
     ("sizing", &["sizing"]),
-    ("shedding", &["limits"]),
+    ("server", &["server"]),
+    ("shedding", &["limits", "shed"]),
 ];
 
 type Reports = BTreeMap<&'static str, Report>;
