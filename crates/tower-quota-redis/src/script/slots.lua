@@ -37,6 +37,9 @@ local function scan(template, part, state, position, k, now)
             before, units = 0, before
           end
           counts[asked], used = count_window(limit, part.values, now, start, before, units)
+          if not used then
+            error('a count for the model')
+          end
         else
           local quota = limit
           if kind % WATCHED ~= TOKEN_BUCKET then

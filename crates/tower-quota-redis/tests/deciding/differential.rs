@@ -289,6 +289,24 @@ async fn other_slots_stay_with_their_client() {
     .await;
 }
 
+/// The counts of the large window do not fit the short reply.
+#[tokio::test]
+async fn large_window_behind_refusal_is_left_to_model() {
+    const LARGE: Quota = Quota::per_day(500_000_000).sliding_window();
+    const SMALL: Quota = Quota::per_hour(2).sliding_window();
+    decide_in_few_calls(|round, _, user| {
+        let (small, large) = (
+            Charge::new("small", &SMALL, user),
+            Charge::new("large", &LARGE, user),
+        );
+        match round {
+            0 => vec![small.cost(2), large.cost(300_000_000)],
+            _ => vec![large, small],
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn conversions_stay_with_their_client() {
     const OLD: Quota = Quota::per_minute(20);
